@@ -1,0 +1,129 @@
+//! Compiles every variant, in parallel and through a cache, and writes kernels.rs.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::reflect::{Reflection, reflect};
+use crate::variants::Variant;
+
+/// Changes when the options of the compiler do, so that no stale result is taken from the cache.
+const COMPILER_OPTIONS: &str = "shaderc 0.10, vulkan1.2, spirv1.5, v1";
+
+pub fn compile(variants: &[Variant], out: &Path) {
+    let cache = out.join("../../caldera-shader-cache");
+    std::fs::create_dir_all(&cache).expect("the build folder is writable");
+    let (next, results, failed) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, |n| n.get()) {
+            scope.spawn(|| {
+                let compiler = shaderc::Compiler::new().expect("shaderc starts");
+                while let Some(variant) = variants.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    match one(&compiler, variant, &cache) {
+                        Ok(spirv) => drop(results.lock().expect("no panic").insert(variant.name.clone(), spirv)),
+                        Err(message) => failed.lock().expect("no panic").push(message),
+                    }
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().expect("no panic");
+    if !failed.is_empty() {
+        eprintln!("{}", failed.join("\n"));
+        std::process::exit(1);
+    }
+    write_kernels(variants, &results.into_inner().expect("no panic"), out);
+}
+
+/// The shader's text with the files it includes put in place, each once.
+fn source(path: &Path, seen: &mut Vec<PathBuf>) -> Result<String, String> {
+    let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let mut out = String::new();
+    for (number, line) in text.lines().enumerate() {
+        match line.trim().strip_prefix("#include \"").and_then(|rest| rest.strip_suffix('"')) {
+            Some(name) => {
+                let included = Path::new("shaders").join(name);
+                if !seen.contains(&included) {
+                    seen.push(included.clone());
+                    out += &source(&included, seen)?;
+                    let _ = writeln!(out, "#line {}", number + 2);
+                }
+            }
+            None => out += &format!("{line}\n"),
+        }
+    }
+    Ok(out)
+}
+
+fn one(compiler: &shaderc::Compiler, variant: &Variant, cache: &Path) -> Result<Vec<u32>, String> {
+    let path = &variant.file;
+    let text = source(path, &mut Vec::new())?;
+    let mut defines: Vec<&(String, String)> = variant.defines.iter().collect();
+    defines.sort();
+    defines.dedup();
+    let (version, body) = text.split_once('\n').unwrap_or((&text, ""));
+    let lines: String = defines.iter().map(|(name, value)| format!("#define {name} {value}\n")).collect();
+    let text = format!("{version}\n{lines}#line 2\n{body}");
+
+    let mut hasher = DefaultHasher::new();
+    (COMPILER_OPTIONS, &text, variant.optimize).hash(&mut hasher);
+    let cached = cache.join(format!("{:016x}.spv", hasher.finish()));
+    if let Ok(bytes) = std::fs::read(&cached) {
+        return Ok(bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect());
+    }
+    let mut options = shaderc::CompileOptions::new().map_err(|e| e.to_string())?;
+    options.set_target_env(shaderc::TargetEnv::Vulkan, shaderc::EnvVersion::Vulkan1_2 as u32);
+    options.set_target_spirv(shaderc::SpirvVersion::V1_5);
+    let level = if variant.optimize { shaderc::OptimizationLevel::Performance } else { shaderc::OptimizationLevel::Zero };
+    options.set_optimization_level(level);
+    let result = compiler
+        .compile_into_spirv(&text, shaderc::ShaderKind::Compute, &variant.name, "main", Some(&options))
+        .map_err(|e| format!("{} ({}): {e}", path.display(), variant.name))?;
+    let temporary = cached.with_extension(format!("{}.part", std::process::id()));
+    if std::fs::write(&temporary, result.as_binary_u8()).is_ok() {
+        let _ = std::fs::rename(&temporary, &cached);
+    }
+    Ok(result.as_binary().to_vec())
+}
+
+fn write_kernels(variants: &[Variant], spirv: &BTreeMap<String, Vec<u32>>, out: &Path) {
+    let mut families: BTreeMap<&str, Vec<(usize, &Variant)>> = BTreeMap::new();
+    let mut table = String::new();
+    let mut words = Vec::new();
+    for (index, variant) in variants.iter().enumerate() {
+        families.entry(&variant.family).or_default().push((index, variant));
+        let code = &spirv[&variant.name];
+        table += &row(variant, &reflect(code), words.len(), code.len());
+        words.extend(code.iter().flat_map(|w| w.to_le_bytes()));
+    }
+    let mut text = format!("pub(super) static KERNELS: [KernelInfo; {}] = [\n{table}];\n", variants.len());
+    text += "pub(super) static SPIRV: &[u8] = include_bytes!(concat!(env!(\"OUT_DIR\"), \"/kernels.spv\"));\n";
+    text += "/// One function a family: the kernel for the values of its axes, in the order of their names.\npub mod kernel {\nuse super::*;\n";
+    for (family, members) in families {
+        let count = members[0].1.values.len();
+        let parameters: Vec<String> = (0..count).map(|i| format!("v{i}: &str")).collect();
+        let arguments: Vec<String> = (0..count).map(|i| format!("v{i}")).collect();
+        let arms: String = members.iter().map(|(i, v)| format!("({:?}, {i}), ", v.values.join(" "))).collect();
+        let _ = writeln!(
+            text,
+            "pub fn {family}({}) -> Result<Kernel> {{ find({family:?}, &[{}], &[{arms}]) }}",
+            parameters.join(", "),
+            arguments.join(", ")
+        );
+    }
+    text += "}\n";
+    std::fs::write(out.join("kernels.spv"), words).expect("OUT_DIR is writable");
+    std::fs::write(out.join("kernels.rs"), text).expect("OUT_DIR is writable");
+}
+
+fn row(variant: &Variant, r: &Reflection, start: usize, words: usize) -> String {
+    let push: String = r.push.iter().map(|m| format!("PushMember {{ name: {:?}, offset: {}, kind: PushKind::{} }}, ", m.name, m.offset, m.kind)).collect();
+    let spec: String = r.spec.iter().map(|(name, id)| format!("({name:?}, {id}), ")).collect();
+    format!(
+        "    KernelInfo {{ name: {:?}, start: {start}, words: {words}, push: &[{push}], spec: &[{spec}], local_size: {:?}, capabilities: &{:?} }},\n",
+        variant.name, r.local_size, r.capabilities
+    )
+}

@@ -1,0 +1,14 @@
+//! Caldera compiles a graph of tensor operators into a flat, pre-recorded schedule of Vulkan compute dispatches and runs it.
+//!
+//! The public surface is the C API in `ffi`. A call becomes a [`graph`], the graph becomes a [`plan`], the plan becomes recorded
+//! commands, and a run submits them. docs/internals.md walks one graph through the rooms.
+
+#[macro_use]
+mod error;
+pub mod graph;
+pub mod kernels;
+pub mod ops;
+pub mod plan;
+pub mod tensor;
+
+pub use error::{Error, Result, Status};

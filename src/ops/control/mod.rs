@@ -1,0 +1,5 @@
+//! Control flow.
+
+use super::Entry;
+
+pub const FAMILIES: &[&[Entry]] = &[];

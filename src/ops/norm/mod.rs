@@ -1,0 +1,5 @@
+//! Normalisations.
+
+use super::Entry;
+
+pub const FAMILIES: &[&[Entry]] = &[];

@@ -1,0 +1,5 @@
+//! Products with packed weights, and their expansion.
+
+use super::Entry;
+
+pub const FAMILIES: &[&[Entry]] = &[];

@@ -1,0 +1,5 @@
+//! Recurrent and state-space operators.
+
+use super::Entry;
+
+pub const FAMILIES: &[&[Entry]] = &[];

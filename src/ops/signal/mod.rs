@@ -1,0 +1,5 @@
+//! Fourier transforms.
+
+use super::Entry;
+
+pub const FAMILIES: &[&[Entry]] = &[];

@@ -1,0 +1,5 @@
+//! Attention and what stands around it.
+
+use super::Entry;
+
+pub const FAMILIES: &[&[Entry]] = &[];

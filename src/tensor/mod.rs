@@ -1,0 +1,9 @@
+//! Element types, shapes and host tensors. This room knows nobody but `error`.
+
+mod element;
+mod host;
+mod shape;
+
+pub use element::{BLOCK_TYPES, ElementType};
+pub use host::Tensor;
+pub use shape::{TensorType, broadcast, dims_text, element_count, normalize_axis, row_strides, split_at_axis};
