@@ -58,11 +58,13 @@ pub fn reflect(spirv: &[u32]) -> Reflection {
     if let Some(block) = push {
         for (i, member) in structs[&block].iter().enumerate() {
             let key = (block, i as u32);
-            let kind = *scalars.get(member).unwrap_or_else(|| panic!("push constant {} is neither u32, i32, f32 nor uvec2", member_names[&key]));
-            out.push.push(Member { name: member_names[&key].clone(), offset: offsets[&key], kind });
+            let kind = *scalars
+                .get(member)
+                .unwrap_or_else(|| panic!("push constant {:?} is neither u32, i32, f32 nor uvec2", member_names.get(&key)));
+            out.push.push(Member { name: member_names.get(&key).cloned().unwrap_or_default(), offset: offsets[&key], kind });
         }
     }
-    out.spec = spec_ids.into_iter().map(|(id, constant)| (names[&constant].clone(), id)).collect();
+    out.spec = spec_ids.into_iter().filter_map(|(id, constant)| Some((names.get(&constant)?.clone(), id))).collect();
     out.capabilities.sort_unstable();
     out
 }

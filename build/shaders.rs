@@ -23,7 +23,7 @@ pub fn compile(variants: &[Variant], out: &Path) {
                 let compiler = shaderc::Compiler::new().expect("shaderc starts");
                 while let Some(variant) = variants.get(next.fetch_add(1, Ordering::Relaxed)) {
                     match one(&compiler, variant, &cache) {
-                        Ok(spirv) => drop(results.lock().expect("no panic").insert(variant.name.clone(), spirv)),
+                        Ok(compiled) => drop(results.lock().expect("no panic").insert(variant.name.clone(), compiled)),
                         Err(message) => failed.lock().expect("no panic").push(message),
                     }
                 }
@@ -58,7 +58,13 @@ fn source(path: &Path, seen: &mut Vec<PathBuf>) -> Result<String, String> {
     Ok(out)
 }
 
-fn one(compiler: &shaderc::Compiler, variant: &Variant, cache: &Path) -> Result<Vec<u32>, String> {
+/// A compiled variant: the SPIR-V that ships, and the same before the optimiser took the names away.
+struct Compiled {
+    code: Vec<u32>,
+    named: Vec<u32>,
+}
+
+fn one(compiler: &shaderc::Compiler, variant: &Variant, cache: &Path) -> Result<Compiled, String> {
     let path = &variant.file;
     let text = source(path, &mut Vec::new())?;
     let mut defines: Vec<&(String, String)> = variant.defines.iter().collect();
@@ -67,9 +73,23 @@ fn one(compiler: &shaderc::Compiler, variant: &Variant, cache: &Path) -> Result<
     let (version, body) = text.split_once('\n').unwrap_or((&text, ""));
     let lines: String = defines.iter().map(|(name, value)| format!("#define {name} {value}\n")).collect();
     let text = format!("{version}\n{lines}#line 2\n{body}");
+    let named = stage(compiler, variant, &text, shaderc::OptimizationLevel::Zero, cache)?;
+    if !variant.optimize {
+        return Ok(Compiled { code: named.clone(), named });
+    }
+    let code = stage(compiler, variant, &text, shaderc::OptimizationLevel::Performance, cache)?;
+    Ok(Compiled { code, named })
+}
 
+fn stage(
+    compiler: &shaderc::Compiler,
+    variant: &Variant,
+    text: &str,
+    level: shaderc::OptimizationLevel,
+    cache: &Path,
+) -> Result<Vec<u32>, String> {
     let mut hasher = DefaultHasher::new();
-    (COMPILER_OPTIONS, &text, variant.optimize).hash(&mut hasher);
+    (COMPILER_OPTIONS, text, level as u32).hash(&mut hasher);
     let cached = cache.join(format!("{:016x}.spv", hasher.finish()));
     if let Ok(bytes) = std::fs::read(&cached) {
         return Ok(bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect());
@@ -77,11 +97,10 @@ fn one(compiler: &shaderc::Compiler, variant: &Variant, cache: &Path) -> Result<
     let mut options = shaderc::CompileOptions::new().map_err(|e| e.to_string())?;
     options.set_target_env(shaderc::TargetEnv::Vulkan, shaderc::EnvVersion::Vulkan1_2 as u32);
     options.set_target_spirv(shaderc::SpirvVersion::V1_5);
-    let level = if variant.optimize { shaderc::OptimizationLevel::Performance } else { shaderc::OptimizationLevel::Zero };
     options.set_optimization_level(level);
     let result = compiler
-        .compile_into_spirv(&text, shaderc::ShaderKind::Compute, &variant.name, "main", Some(&options))
-        .map_err(|e| format!("{} ({}): {e}", path.display(), variant.name))?;
+        .compile_into_spirv(text, shaderc::ShaderKind::Compute, &variant.name, "main", Some(&options))
+        .map_err(|e| format!("{} ({}): {e}", variant.file.display(), variant.name))?;
     let temporary = cached.with_extension(format!("{}.part", std::process::id()));
     if std::fs::write(&temporary, result.as_binary_u8()).is_ok() {
         let _ = std::fs::rename(&temporary, &cached);
@@ -89,14 +108,15 @@ fn one(compiler: &shaderc::Compiler, variant: &Variant, cache: &Path) -> Result<
     Ok(result.as_binary().to_vec())
 }
 
-fn write_kernels(variants: &[Variant], spirv: &BTreeMap<String, Vec<u32>>, out: &Path) {
+fn write_kernels(variants: &[Variant], compiled: &BTreeMap<String, Compiled>, out: &Path) {
     let mut families: BTreeMap<&str, Vec<(usize, &Variant)>> = BTreeMap::new();
     let mut table = String::new();
     let mut words = Vec::new();
     for (index, variant) in variants.iter().enumerate() {
         families.entry(&variant.family).or_default().push((index, variant));
-        let code = &spirv[&variant.name];
-        table += &row(variant, &reflect(code), words.len(), code.len());
+        let Compiled { code, named } = &compiled[&variant.name];
+        let reflection = Reflection { capabilities: reflect(code).capabilities, ..reflect(named) };
+        table += &row(variant, &reflection, words.len(), code.len());
         words.extend(code.iter().flat_map(|w| w.to_le_bytes()));
     }
     let mut text = format!("pub(super) static KERNELS: [KernelInfo; {}] = [\n{table}];\n", variants.len());
@@ -120,7 +140,11 @@ fn write_kernels(variants: &[Variant], spirv: &BTreeMap<String, Vec<u32>>, out: 
 }
 
 fn row(variant: &Variant, r: &Reflection, start: usize, words: usize) -> String {
-    let push: String = r.push.iter().map(|m| format!("PushMember {{ name: {:?}, offset: {}, kind: PushKind::{} }}, ", m.name, m.offset, m.kind)).collect();
+    let push: String = r
+        .push
+        .iter()
+        .map(|m| format!("PushMember {{ name: {:?}, offset: {}, kind: PushKind::{} }}, ", m.name, m.offset, m.kind))
+        .collect();
     let spec: String = r.spec.iter().map(|(name, id)| format!("({name:?}, {id}), ")).collect();
     format!(
         "    KernelInfo {{ name: {:?}, start: {start}, words: {words}, push: &[{push}], spec: &[{spec}], local_size: {:?}, capabilities: &{:?} }},\n",

@@ -3,7 +3,6 @@
 //! The public surface is the C API in `ffi`. A call becomes a [`graph`], the graph becomes a [`plan`], the plan becomes recorded
 //! commands, and a run submits them. docs/internals.md walks one graph through the rooms.
 
-#[macro_use]
 mod error;
 pub mod graph;
 pub mod kernels;

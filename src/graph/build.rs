@@ -31,7 +31,11 @@ impl Graph {
         self.check_leaf_name("input", name)?;
         ensure!(!element.is_block(), InvalidGraph, "input \"{name}\" cannot be of the packed type {element}: make it a param");
         for dim in dims {
-            ensure!(!matches!(dim, Dim::Symbol(s) if s.is_empty()), InvalidGraph, "input \"{name}\" has a symbolic dimension without a name");
+            ensure!(
+                !matches!(dim, Dim::Symbol(s) if s.is_empty()),
+                InvalidGraph,
+                "input \"{name}\" has a symbolic dimension without a name"
+            );
         }
         let ty = self.resolve_dims(element, dims).map_err(|e| e.within(format!("input \"{name}\"")))?;
         let id = self.push(name.into(), Some(element), ty, Source::Input(dims.to_vec()))?;
@@ -57,7 +61,13 @@ impl Graph {
     /// A node; its name may be empty, then one is made. Returns its outputs.
     pub fn add(&mut self, operator: OperatorRef, name: &str, inputs: &[Option<ValueId>]) -> Result<Vec<ValueId>> {
         for &id in inputs.iter().flatten() {
-            ensure!(id.index() < self.values.len(), InvalidArgument, "{} \"{name}\": value {} is not of this graph", operator.name(), id.0);
+            ensure!(
+                id.index() < self.values.len(),
+                InvalidArgument,
+                "{} \"{name}\": value {} is not of this graph",
+                operator.name(),
+                id.0
+            );
         }
         let node = self.nodes.len();
         let name = if name.is_empty() { format!("{}.{node}", operator.name()) } else { name.to_string() };
@@ -156,8 +166,7 @@ impl Graph {
         }
         let outputs = operator.infer(&Inputs(&types))?;
         for ty in &outputs {
-            TensorType::checked(ty.element, &ty.dims)
-                .map_err(|e| e.within(format!("result {}", dims_text(&ty.dims))))?;
+            TensorType::checked(ty.element, &ty.dims).map_err(|e| e.within(format!("result {}", dims_text(&ty.dims))))?;
         }
         Ok(Some(outputs))
     }

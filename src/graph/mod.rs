@@ -36,7 +36,10 @@ pub enum Source {
     Param,
     Constant(Arc<Tensor>),
     /// Output `output` of node `node`.
-    Node { node: usize, output: usize },
+    Node {
+        node: usize,
+        output: usize,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -110,7 +113,12 @@ impl Graph {
     /// The type, or an error that names the symbolic dimensions still to be bound.
     pub fn ty(&self, id: ValueId) -> Result<&TensorType> {
         self.value(id).ty.as_ref().ok_or_else(|| {
-            error!(InvalidGraph, "the shape of \"{}\" is not known before these dimensions are bound: {}", self.value(id).name, self.unbound().join(", "))
+            error!(
+                InvalidGraph,
+                "the shape of \"{}\" is not known before these dimensions are bound: {}",
+                self.value(id).name,
+                self.unbound().join(", ")
+            )
         })
     }
 

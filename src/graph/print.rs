@@ -29,7 +29,15 @@ impl Graph {
         for node in &self.nodes {
             let outputs: Vec<String> = node.outputs.iter().map(|&id| self.value_text(id)).collect();
             let inputs: Vec<String> = node.inputs.iter().map(|id| id.map_or("-".into(), |id| format!("%{}", id.0))).collect();
-            let _ = writeln!(out, "{} = {}({}) {} \"{}\"", outputs.join(", "), node.operator.name(), inputs.join(", "), attributes_text(node), node.name);
+            let _ = writeln!(
+                out,
+                "{} = {}({}) {} \"{}\"",
+                outputs.join(", "),
+                node.operator.name(),
+                inputs.join(", "),
+                attributes_text(node),
+                node.name
+            );
         }
         for (name, id) in &self.outputs {
             let _ = writeln!(out, "output {} \"{name}\"", self.value_text(*id));

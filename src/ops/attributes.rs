@@ -119,9 +119,9 @@ impl<'a> AttributeReader<'a> {
         match self.left.remove(name) {
             Some(attribute) => T::read(attribute)
                 .ok_or_else(|| error!(InvalidGraph, "{}: attribute \"{name}\" cannot be {attribute:?}", self.operator)),
-            None => default
-                .or_else(T::absent)
-                .ok_or_else(|| error!(InvalidGraph, "{}: attribute \"{name}\" is missing", self.operator)),
+            None => {
+                default.or_else(T::absent).ok_or_else(|| error!(InvalidGraph, "{}: attribute \"{name}\" is missing", self.operator))
+            }
         }
     }
 

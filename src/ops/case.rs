@@ -27,7 +27,8 @@ impl Case {
     /// A case of the operator with these attributes; panics if they are wrong: cases are literals.
     pub fn new(name: &str, attributes: &[(&str, Attribute)]) -> Self {
         let attributes: Attributes = attributes.iter().map(|(k, v)| (k.to_string(), v.clone())).collect();
-        let operator = (entry(name).expect("the case names an operator").build)(name, &attributes).expect("the case's attributes are right");
+        let operator =
+            (entry(name).expect("the case names an operator").build)(name, &attributes).expect("the case's attributes are right");
         Self { operator, inputs: Vec::new() }
     }
 
@@ -96,15 +97,20 @@ fn filled(ty: &TensorType, fill: &Fill, random: &mut Random) -> Tensor {
         return Tensor::from_bytes(ty.clone(), bytemuck::cast_slice(&values)).expect("two f32 an element");
     }
     match fill {
-        Fill::Any if ty.element.is_float() => Tensor::from_f64(ty.clone(), &(0..count).map(|_| random.normal()).collect::<Vec<_>>()),
-        Fill::Any if ty.element == ElementType::Bool => Tensor::from_i128(ty.clone(), &(0..count).map(|_| i128::from(random.next() & 1)).collect::<Vec<_>>()),
+        Fill::Any if ty.element.is_float() => {
+            Tensor::from_f64(ty.clone(), &(0..count).map(|_| random.normal()).collect::<Vec<_>>())
+        }
+        Fill::Any if ty.element == ElementType::Bool => {
+            Tensor::from_i128(ty.clone(), &(0..count).map(|_| i128::from(random.next() & 1)).collect::<Vec<_>>())
+        }
         Fill::Any => Tensor::from_i128(ty.clone(), &(0..count).map(|_| i128::from(random.next())).collect::<Vec<_>>()),
         Fill::Range(low, high) if ty.element.is_float() => {
             Tensor::from_f64(ty.clone(), &(0..count).map(|_| low + random.unit() * (high - low)).collect::<Vec<_>>())
         }
-        Fill::Range(low, high) => {
-            Tensor::from_i128(ty.clone(), &(0..count).map(|_| (low + random.unit() * (high - low)).floor() as i128).collect::<Vec<_>>())
-        }
+        Fill::Range(low, high) => Tensor::from_i128(
+            ty.clone(),
+            &(0..count).map(|_| (low + random.unit() * (high - low)).floor() as i128).collect::<Vec<_>>(),
+        ),
         Fill::Values(values) => Tensor::from_f64(ty.clone(), &(0..count).map(|i| values[i % values.len()]).collect::<Vec<_>>()),
     }
 }
@@ -148,4 +154,3 @@ fn random_blocks(ty: &TensorType, random: &mut Random) -> Tensor {
     }
     tensor
 }
-

@@ -182,7 +182,8 @@ impl DispatchBuilder<'_> {
                 Some(info.push[i].offset)
             }
             None => {
-                self.problem.get_or_insert_with(|| format!("kernel {} has no push constant \"{name}\" of type {kind:?}", info.name));
+                self.problem
+                    .get_or_insert_with(|| format!("kernel {} has no push constant \"{name}\" of type {kind:?}", info.name));
                 None
             }
         }
@@ -222,7 +223,8 @@ impl DispatchBuilder<'_> {
             Ok(v) => self.word(name, &[PushKind::U32], v.to_le_bytes()),
             Err(_) => {
                 let kernel = self.dispatch.kernel;
-                self.problem.get_or_insert_with(|| format!("kernel {kernel:?}: \"{name}\" = {value} is above the limit of {}", u32::MAX));
+                self.problem
+                    .get_or_insert_with(|| format!("kernel {kernel:?}: \"{name}\" = {value} is above the limit of {}", u32::MAX));
                 self
             }
         }
@@ -271,7 +273,11 @@ impl DispatchBuilder<'_> {
     pub fn grid(mut self, groups: [usize; 3]) -> Result<()> {
         for (i, (&n, &max)) in groups.iter().zip(&self.max_groups).enumerate() {
             let kernel = self.dispatch.kernel;
-            ensure!(n <= max as usize, Unsupported, "kernel {kernel:?} needs {n} workgroups along axis {i}, the device allows {max}");
+            ensure!(
+                n <= max as usize,
+                Unsupported,
+                "kernel {kernel:?} needs {n} workgroups along axis {i}, the device allows {max}"
+            );
             self.dispatch.groups[i] = n as u32;
         }
         self.finish()

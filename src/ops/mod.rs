@@ -11,7 +11,6 @@ mod attributes;
 mod case;
 mod lowering;
 mod reference;
-#[macro_use]
 mod table;
 
 pub mod contraction;
@@ -27,8 +26,8 @@ pub mod transformer;
 pub mod vision;
 
 pub use attributes::{Attribute, AttributeField, AttributeReader, Attributes};
-pub use case::{Case, Fill};
-pub use lowering::{Access, Dispatch, DispatchBuilder, Lowering, Operand, Place, Region};
+pub use case::{Case, Fill, Random};
+pub use lowering::{Access, Dispatch, DispatchBuilder, Lowering, Operand, Place, Region, Sink};
 pub use reference::{Reference, RunNumbers, checked_index};
 pub use table::{Entry, build, entry, share, table};
 
@@ -60,7 +59,9 @@ impl<'a, T> Inputs<'a, T> {
             return Ok(());
         }
         let (low, high) = (counts.start(), counts.end());
-        if low == high { bail!(InvalidGraph, "takes {low} inputs, got {}", self.len()) }
+        if low == high {
+            bail!(InvalidGraph, "takes {low} inputs, got {}", self.len())
+        }
         bail!(InvalidGraph, "takes {low} to {high} inputs, got {}", self.len())
     }
 }

@@ -1,5 +1,12 @@
 //! From a graph to a program: order, liveness, memory, hazards. Pure data, tested without a device.
 
+mod hazard;
+mod pack;
+mod program;
+mod storage;
+
+pub use program::{Fixup, Location, MemoryReport, Port, Program, Root, Step};
+
 /// Bytes of the block of numbers that change from run to run (shaders/common/run_state.glsl).
 pub const RUN_STATE_BYTES: usize = 112;
 

@@ -91,8 +91,8 @@ const TABLE: [(ElementType, &str, usize, usize); 37] = [
 
 /// Every packed block type.
 pub const BLOCK_TYPES: [ElementType; 23] = [
-    Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2K, Q3K, Q4K, Q5K, Q6K, Q8K, Iq4Nl, Iq4Xs, Iq2Xxs, Iq2Xs, Iq2S, Iq3Xxs, Iq3S, Iq1S, Iq1M,
-    Tq1_0, Tq2_0, Mxfp4,
+    Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2K, Q3K, Q4K, Q5K, Q6K, Q8K, Iq4Nl, Iq4Xs, Iq2Xxs, Iq2Xs, Iq2S, Iq3Xxs, Iq3S, Iq1S, Iq1M, Tq1_0,
+    Tq2_0, Mxfp4,
 ];
 
 impl ElementType {

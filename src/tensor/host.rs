@@ -57,7 +57,7 @@ impl Tensor {
         let mut t = Self::zeros(ty);
         match t.ty.element {
             ElementType::F32 => t.fill(values, |v| v as f32),
-            ElementType::F16 => t.fill(values, f16::from_f64),
+            ElementType::F16 => t.fill(values, f16_from_f64),
             ElementType::Bf16 => t.fill(values, bf16_from_f64),
             ElementType::F64 => t.fill(values, |v| v),
             ElementType::I8 => t.fill(values, |v| v as i8),
@@ -86,7 +86,7 @@ impl Tensor {
             ElementType::Bool => t.fill(values, |v| u8::from(v != 0)),
             ElementType::F32 => t.fill(values, |v| v as f32),
             ElementType::F64 => t.fill(values, |v| v as f64),
-            ElementType::F16 => t.fill(values, |v| f16::from_f64(v as f64)),
+            ElementType::F16 => t.fill(values, |v| f16_from_f64(v as f64)),
             ElementType::Bf16 => t.fill(values, |v| bf16_from_f64(v as f64)),
             other => unreachable!("{other} is not made from integers"),
         }
@@ -123,12 +123,22 @@ impl Tensor {
 
     /// The elements, when the type is `T`'s (or of `T`'s width, for bool as u8). Panics otherwise: check the type first.
     pub fn as_slice<T: Element>(&self) -> &[T] {
-        assert!(T::TYPE == self.element() || (self.element() == ElementType::Bool && T::TYPE == ElementType::U8), "{} read as {}", self.ty, T::TYPE);
+        assert!(
+            T::TYPE == self.element() || (self.element() == ElementType::Bool && T::TYPE == ElementType::U8),
+            "{} read as {}",
+            self.ty,
+            T::TYPE
+        );
         bytemuck::cast_slice(self.bytes())
     }
 
     pub fn as_slice_mut<T: Element>(&mut self) -> &mut [T] {
-        assert!(T::TYPE == self.element() || (self.element() == ElementType::Bool && T::TYPE == ElementType::U8), "{} written as {}", self.ty, T::TYPE);
+        assert!(
+            T::TYPE == self.element() || (self.element() == ElementType::Bool && T::TYPE == ElementType::U8),
+            "{} written as {}",
+            self.ty,
+            T::TYPE
+        );
         bytemuck::cast_slice_mut(self.bytes_mut())
     }
 
@@ -171,14 +181,23 @@ impl Tensor {
     }
 }
 
-/// bf16 by one rounding to nearest even. Going through f32 would round twice: an odd-rounded f32 keeps the sticky bit.
-fn bf16_from_f64(value: f64) -> bf16 {
+/// An f32 from which rounding to a still narrower type gives what rounding the f64 once would: inexact values are rounded toward
+/// zero with the lowest bit set ("round to odd"; Boldo and Melquiond, 2008).
+fn to_odd_f32(value: f64) -> f32 {
     let nearest = value as f32;
-    if !nearest.is_finite() || f64::from(nearest) == value {
-        return bf16::from_f32(nearest);
+    if nearest.is_nan() || f64::from(nearest) == value {
+        return nearest;
     }
     let toward_zero = if f64::from(nearest).abs() > value.abs() { f32::from_bits(nearest.to_bits() - 1) } else { nearest };
-    bf16::from_f32(f32::from_bits(toward_zero.to_bits() | 1))
+    f32::from_bits(toward_zero.to_bits() | 1)
+}
+
+fn bf16_from_f64(value: f64) -> bf16 {
+    bf16::from_f32(to_odd_f32(value))
+}
+
+fn f16_from_f64(value: f64) -> f16 {
+    f16::from_f32(to_odd_f32(value))
 }
 
 #[cfg(test)]
@@ -190,7 +209,12 @@ mod tests {
         let ty = |e| TensorType::new(e, [3]);
         let v = [1.0 + 2f64.powi(-9) + 2f64.powi(-40), -0.0, 1e300];
         assert_eq!(Tensor::from_f64(ty(ElementType::Bf16), &v).to_f64(), [1.0078125, -0.0, f64::INFINITY]);
+        let v16 = [1.0 + 2f64.powi(-11) + 2f64.powi(-40), 65519.999, -65520.0];
+        assert_eq!(Tensor::from_f64(ty(ElementType::F16), &v16).to_f64(), [1.0009765625, 65504.0, f64::NEG_INFINITY]);
         assert_eq!(Tensor::from_f64(ty(ElementType::I8), &[f64::NAN, 300.0, -1.9]).to_i128(), [0, 127, -1]);
-        assert_eq!(Tensor::from_i128(ty(ElementType::I32), &[1 << 33, (1 << 31) + 5, -7]).to_i128(), [0, (1 << 31) + 5 - (1 << 32), -7]);
+        assert_eq!(
+            Tensor::from_i128(ty(ElementType::I32), &[1 << 33, (1 << 31) + 5, -7]).to_i128(),
+            [0, (1 << 31) + 5 - (1 << 32), -7]
+        );
     }
 }

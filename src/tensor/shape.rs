@@ -32,7 +32,8 @@ impl TensorType {
                 dims_text(dims)
             );
         }
-        let count = dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).filter(|n| n.checked_mul(16).is_some_and(|b| b < 1 << 62));
+        let count =
+            dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).filter(|n| n.checked_mul(16).is_some_and(|b| b < 1 << 62));
         ensure!(count.is_some(), InvalidGraph, "{element} {} has too many elements", dims_text(dims));
         Ok(ty)
     }
@@ -84,7 +85,11 @@ pub fn element_count(dims: &[usize]) -> usize {
 /// The axis counted from the front; an error if it is not one of `rank` axes.
 pub fn normalize_axis(axis: i64, rank: usize) -> Result<usize> {
     let wrapped = if axis < 0 { axis + rank as i64 } else { axis };
-    if (0..rank as i64).contains(&wrapped) { Ok(wrapped as usize) } else { bail!(InvalidGraph, "axis {axis} is out of range for rank {rank}") }
+    if (0..rank as i64).contains(&wrapped) {
+        Ok(wrapped as usize)
+    } else {
+        bail!(InvalidGraph, "axis {axis} is out of range for rank {rank}")
+    }
 }
 
 /// Elements before, along and after an axis.
