@@ -62,7 +62,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Makes an [`Error`]: `error!(InvalidGraph, "axis {axis} of rank {rank}")`.
 #[macro_export]
 macro_rules! error {
-    ($status:ident, $($message:tt)*) => { $crate::error::Error::new($crate::error::Status::$status, format!($($message)*)) };
+    ($status:ident, $($message:tt)*) => { $crate::Error::new($crate::Status::$status, format!($($message)*)) };
 }
 
 /// Returns an [`Error`] from the function it stands in.

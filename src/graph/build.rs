@@ -29,7 +29,6 @@ impl Graph {
     /// A value filled at each run or by a bound handle.
     pub fn input(&mut self, name: &str, element: ElementType, dims: &[Dim]) -> Result<ValueId> {
         self.check_leaf_name("input", name)?;
-        ensure!(!element.is_block(), InvalidGraph, "input \"{name}\" cannot be of the packed type {element}: make it a param");
         for dim in dims {
             ensure!(
                 !matches!(dim, Dim::Symbol(s) if s.is_empty()),

@@ -149,6 +149,20 @@ impl Tensor {
         self
     }
 
+    /// The same bytes as another type of as many bytes.
+    pub fn with_type(mut self, ty: TensorType) -> Result<Self> {
+        ensure!(
+            ty.bytes() == self.ty.bytes(),
+            InvalidArgument,
+            "{} of {} bytes as {ty} of {}",
+            self.ty,
+            self.ty.bytes(),
+            ty.bytes()
+        );
+        self.ty = ty;
+        Ok(self)
+    }
+
     /// Every element as f64. Exact but for large 64-bit integers; not for block types or c64.
     pub fn to_f64(&self) -> Vec<f64> {
         match self.element() {

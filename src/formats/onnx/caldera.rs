@@ -1,0 +1,76 @@
+//! The domain caldera: a node is the operator of its name, with the same inputs and attributes.
+
+use std::collections::HashMap;
+
+use super::context::Context;
+use super::read::Operand;
+use super::{DOMAIN, attributes, proto};
+use crate::ops::{Attributes, build};
+use crate::tensor::ElementType;
+use crate::{Result, ensure};
+
+/// The newest version of the operator set.
+const VERSION: i64 = 1;
+
+/// Which input of an operator holds packed weights.
+fn weight_input(operator: &str) -> usize {
+    match operator {
+        "Dequantize" | "DequantMoEWeights" | "Gather" => 0,
+        _ => 1,
+    }
+}
+
+/// The packed type of a node's weights: it says so, or its scheme is a block type.
+fn weight_type(node: &proto::Node) -> Result<Option<ElementType>> {
+    let text = |name: &str| {
+        let attribute = node.attributes.iter().find(|a| a.name == name);
+        attribute.and_then(|a| std::str::from_utf8(a.s.as_deref()?).ok())
+    };
+    let scheme = text("scheme").and_then(|s| ElementType::from_name(s).ok()).filter(|t| t.is_block());
+    let Some(name) = text("weight_type") else { return Ok(scheme) };
+    let ty = ElementType::from_name(name)?;
+    ensure!(ty.is_block(), InvalidGraph, "weight_type {ty} is no packed type");
+    ensure!(
+        text("scheme").is_none_or(|s| s == name),
+        InvalidGraph,
+        "weight_type is {ty}, scheme is {}",
+        text("scheme").unwrap_or("")
+    );
+    Ok(Some(ty))
+}
+
+/// Notes which names hold packed weights, in the nodes and the graphs within them.
+pub fn packed_names(nodes: &[proto::Node], packed: &mut HashMap<String, ElementType>) -> Result<()> {
+    for node in nodes {
+        for graph in node.attributes.iter().filter_map(|a| a.g.as_ref()) {
+            packed_names(&graph.nodes, packed)?;
+        }
+        if node.domain != DOMAIN {
+            continue;
+        }
+        let Some(ty) = weight_type(node)? else { continue };
+        let Some(name) = node.inputs.get(weight_input(&node.op_type)).filter(|n| !n.is_empty()) else { continue };
+        let before = *packed.entry(name.clone()).or_insert(ty);
+        ensure!(before == ty, InvalidGraph, "\"{name}\" holds {before} weights for one node and {ty} weights for another");
+    }
+    Ok(())
+}
+
+pub fn convert(cx: &mut Context) -> Result<Vec<Operand>> {
+    ensure!(cx.version <= VERSION, Unsupported, "version {} of the operator set, newer than {VERSION}", cx.version);
+    let mut given = Attributes::new();
+    for attribute in &cx.node.attributes {
+        cx.attributes.ignore(&[&attribute.name]);
+        if attribute.name != "weight_type" {
+            given.insert(attribute.name.clone(), attributes::native(attribute, &cx.reader.model.external)?);
+        }
+    }
+    if let Some(ty) = weight_type(cx.node)? {
+        let k = weight_input(&cx.node.op_type);
+        let weights = cx.input_type(k)?;
+        ensure!(weights.element == ty, InvalidGraph, "input {k} is {weights}, weight_type says {ty}");
+    }
+    let operator = build(&cx.node.op_type, &given)?;
+    let inputs = cx.inputs.clone();
+    cx.add(operator, &inputs)
+}

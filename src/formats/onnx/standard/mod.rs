@@ -1,0 +1,27 @@
+//! The standard domain, opset 11 to the newest: each node becomes one or a few operators.
+
+mod leaves;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::context::Context;
+use super::read::Operand;
+use crate::{Result, bail, ensure};
+
+/// Reads one node.
+pub type Convert = fn(&mut Context) -> Result<Vec<Operand>>;
+
+/// The newest version of the operator set whose changes are known here.
+const NEWEST: i64 = 28;
+
+const GROUPS: &[&[(&str, Convert)]] = &[leaves::ROWS];
+
+pub fn convert(cx: &mut Context) -> Result<Vec<Operand>> {
+    static BY_NAME: LazyLock<HashMap<&str, Convert>> = LazyLock::new(|| GROUPS.iter().copied().flatten().copied().collect());
+    ensure!(cx.version <= NEWEST, Unsupported, "opset {}, newer than {NEWEST}", cx.version);
+    match BY_NAME.get(cx.node.op_type.as_str()) {
+        Some(convert) => convert(cx),
+        None => bail!(Unsupported, "opset {} has no such operator here", cx.version),
+    }
+}
