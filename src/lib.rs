@@ -10,5 +10,6 @@ pub mod kernels;
 pub mod ops;
 pub mod plan;
 pub mod tensor;
+pub mod vulkan;
 
 pub use error::{Error, Result, Status};
