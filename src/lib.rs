@@ -7,8 +7,11 @@ mod error;
 pub mod formats;
 pub mod graph;
 pub mod kernels;
+pub mod log;
 pub mod ops;
+pub mod passes;
 pub mod plan;
+pub mod runtime;
 pub mod tensor;
 pub mod vulkan;
 

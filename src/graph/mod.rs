@@ -2,6 +2,9 @@
 
 mod build;
 mod print;
+mod rewrite;
+
+pub use rewrite::Rewriter;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -9,6 +9,7 @@ use crate::{Result, bail, error};
 
 mod attributes;
 mod case;
+mod copy;
 mod lowering;
 mod reference;
 mod table;
@@ -26,6 +27,7 @@ pub mod transformer;
 pub mod vision;
 
 pub use attributes::{Attribute, AttributeField, AttributeReader, Attributes};
+pub use copy::{COPY_BYTES_PER_GROUP, Copy, copy_kernel};
 pub use case::{Case, Fill, Random};
 pub use lowering::{Access, Dispatch, DispatchBuilder, Lowering, Operand, Place, Region, Sink};
 pub use reference::{Reference, RunNumbers, checked_index};

@@ -29,7 +29,7 @@ pub enum Root {
     Output(u32),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Location {
     pub root: Root,
     pub offset: usize,
@@ -95,6 +95,8 @@ pub struct Program {
     pub outputs: Vec<Port>,
     pub params: Vec<Port>,
     pub memory: MemoryReport,
+    /// Bytes of the storage behind each output that has a root of its own.
+    output_bytes: Vec<usize>,
     pub options: Options,
 }
 
@@ -138,7 +140,18 @@ impl Program {
             .zip(&storages.own_output)
             .map(|((name, id), &own)| port(name, *id, own))
             .collect::<Result<_>>()?;
-        Ok(Arc::new(Program { steps, constants: sink.constants, inputs, outputs, params, memory, options: options.clone(), graph }))
+        let mut output_bytes = vec![0; graph.outputs().len()];
+        for s in &storages.list {
+            if let Some(Root::Output(j)) = s.root {
+                output_bytes[j as usize] = s.bytes;
+            }
+        }
+        Ok(Arc::new(Program { output_bytes, steps, constants: sink.constants, inputs, outputs, params, memory, options: options.clone(), graph }))
+    }
+
+    /// Bytes of the storage of output `j`'s own root.
+    pub fn output_storage_bytes(&self, j: usize) -> usize {
+        self.output_bytes[j]
     }
 
     /// What is wrong with a node that reported a bad index.

@@ -1,0 +1,581 @@
+//! A compiled graph: its program, its bindings, and what carries state from run to run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::buffer::Buffer;
+use super::cpu::CpuMachine;
+use super::device::{Backend, Device};
+use super::profile::Profile;
+use super::vulkan::VulkanMachine;
+use super::weights::Weights;
+use crate::graph::Graph;
+use crate::ops::RunNumbers;
+use crate::plan::{MemoryReport, Options, Port, Program, Root};
+use crate::tensor::{ElementType, Tensor};
+use crate::{Result, bail, ensure, error, passes};
+
+#[derive(Clone, Default)]
+pub struct CompileOptions {
+    pub plan: Options,
+    /// Weights shared with other executables; none: the executable's own.
+    pub weights: Option<Arc<Weights>>,
+    /// GPU timestamps around every dispatch.
+    pub profiling: bool,
+    /// Refuse a plan whose arena, constants and weights are above this many bytes; 0: no limit.
+    pub memory_limit: usize,
+    pub seed: u64,
+}
+
+/// Counts and sizes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    pub nodes: usize,
+    pub dispatches: usize,
+    pub barriers: usize,
+    /// Submits since compile.
+    pub submits: u64,
+    /// Nodes of the program that the host computes: 0 on Vulkan, all on the CPU device.
+    pub host_operators: usize,
+    /// Allocations of device memory since the device was opened.
+    pub device_allocations: u64,
+    pub memory: MemoryReport,
+}
+
+enum Machine {
+    Vulkan(Box<VulkanMachine>),
+    Cpu(CpuMachine),
+}
+
+/// An output that becomes a handle's next value after each run.
+struct Feed {
+    input: usize,
+    output: usize,
+}
+
+pub struct Executable {
+    device: Arc<Device>,
+    program: Arc<Program>,
+    weights: Arc<Weights>,
+    machine: Machine,
+    handles: Vec<Option<Arc<Buffer>>>,
+    bound_outputs: Vec<Option<Arc<Buffer>>>,
+    feeds: Vec<Feed>,
+    row_feeds: Vec<Feed>,
+    /// Valid rows, and rows of the bucket.
+    extent: Option<(usize, usize)>,
+    run: RunNumbers,
+    in_flight: bool,
+    has_run: bool,
+    copies_stale: bool,
+    profiling: bool,
+    submits: u64,
+}
+
+impl Executable {
+    pub fn compile(device: &Arc<Device>, graph: &Graph, options: &CompileOptions) -> Result<Self> {
+        let unbound = graph.unbound();
+        ensure!(unbound.is_empty(), InvalidGraph, "symbolic dimensions are not bound: {}", unbound.join(", "));
+        ensure!(!graph.outputs().is_empty(), InvalidGraph, "the graph has no output");
+        let graph = passes::optimize(graph)?;
+        let plan = environment(options.plan.clone());
+        let caps = match &device.backend {
+            Backend::Vulkan(v) => Some(v.device.caps()),
+            Backend::Cpu => None,
+        };
+        let program = Program::new(graph, caps, &plan)?;
+        let m = &program.memory;
+        let total = m.arena + m.constants + m.weights + m.ports;
+        ensure!(
+            options.memory_limit == 0 || total <= options.memory_limit,
+            OutOfMemory,
+            "the plan needs {total} bytes, the limit is {}",
+            options.memory_limit
+        );
+        let weights = options.weights.clone().unwrap_or_else(|| Weights::new(device));
+        ensure!(Arc::ptr_eq(weights.device(), device), InvalidArgument, "the weights are of another device");
+        let declared = program.params.iter().map(|p| weights.declare(&p.name, &p.ty)).collect::<Result<Vec<_>>>()?;
+        let machine = match &device.backend {
+            Backend::Vulkan(v) => {
+                let m = VulkanMachine::new(&v.device, &v.transfer, &program, declared, None, options.profiling)?;
+                Machine::Vulkan(Box::new(m))
+            }
+            Backend::Cpu => Machine::Cpu(CpuMachine::new(&program, declared)),
+        };
+        let (inputs, outputs) = (program.inputs.len(), program.outputs.len());
+        Ok(Self {
+            device: device.clone(),
+            program,
+            weights,
+            machine,
+            handles: vec![None; inputs],
+            bound_outputs: vec![None; outputs],
+            feeds: Vec::new(),
+            row_feeds: Vec::new(),
+            extent: None,
+            run: RunNumbers { seed: options.seed, run: 0 },
+            in_flight: false,
+            has_run: false,
+            copies_stale: true,
+            profiling: options.profiling,
+            submits: 0,
+        })
+    }
+
+    pub fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    pub fn weights(&self) -> &Arc<Weights> {
+        &self.weights
+    }
+
+    pub fn input_index(&self, name: &str) -> Result<usize> {
+        find(&self.program.inputs, "input", name)
+    }
+
+    pub fn output_index(&self, name: &str) -> Result<usize> {
+        find(&self.program.outputs, "output", name)
+    }
+
+    fn idle(&self) -> Result<()> {
+        ensure!(!self.in_flight, Busy, "a run is in flight: wait for it first");
+        Ok(())
+    }
+
+    /// Fills a weight of this graph; floats are converted to its declared type.
+    pub fn set_param(&mut self, name: &str, element: ElementType, data: &[u8]) -> Result<()> {
+        self.idle()?;
+        let i = find(&self.program.params, "param", name)?;
+        let set = self.weights.set(name, element, None, data);
+        set.map_err(|e| match self.param_user(i) {
+            Some(node) => e.within(node),
+            None => e,
+        })
+    }
+
+    /// The node that reads a param, for messages.
+    fn param_user(&self, i: usize) -> Option<String> {
+        let graph = &self.program.graph;
+        let id = graph.params()[i];
+        graph.nodes().iter().find(|n| n.inputs.contains(&Some(id))).map(|n| n.title())
+    }
+
+    /// Makes an input persistent: it lives in `buffer` from now on. Another buffer can be bound at any time between runs.
+    pub fn bind_handle(&mut self, input: usize, buffer: &Arc<Buffer>) -> Result<()> {
+        self.idle()?;
+        self.check_buffer("input", &self.program.inputs[input], buffer)?;
+        self.handles[input] = Some(buffer.clone());
+        self.copies_stale = true;
+        if let Machine::Vulkan(m) = &mut self.machine {
+            m.bind_input(input, Some(buffer.clone()))?;
+        }
+        self.place_outputs()
+    }
+
+    /// Makes an input persistent in a buffer of its own with these contents.
+    pub fn bind_handle_data(&mut self, input: usize, data: &[u8]) -> Result<()> {
+        self.idle()?;
+        let port = &self.program.inputs[input];
+        let needs = port.ty.bytes();
+        ensure!(data.len() == needs, InvalidArgument, "handle \"{}\": got {} bytes, {} needs {needs}", port.name, data.len(), port.ty);
+        let buffer = Buffer::new(&self.device, port.ty.clone())?;
+        buffer.write(0, data)?;
+        self.bind_handle(input, &buffer)
+    }
+
+    pub fn handle(&self, input: usize) -> Option<&Arc<Buffer>> {
+        self.handles[input].as_ref()
+    }
+
+    /// Makes the input one that is given at each run again.
+    pub fn unbind_handle(&mut self, input: usize) -> Result<()> {
+        self.idle()?;
+        let name = &self.program.inputs[input].name;
+        ensure!(self.handles[input].is_some(), InvalidArgument, "input \"{name}\" has no handle");
+        let fed = self.feeds.iter().chain(&self.row_feeds).any(|f| f.input == input);
+        ensure!(!fed, InvalidArgument, "handle \"{name}\" is fed by an output: it cannot be unbound");
+        self.handles[input] = None;
+        if let Machine::Vulkan(m) = &mut self.machine {
+            m.bind_input(input, None)?;
+        }
+        self.place_outputs()
+    }
+
+    /// Puts an output into a buffer at each run.
+    pub fn bind_output(&mut self, output: usize, buffer: Option<&Arc<Buffer>>) -> Result<()> {
+        self.idle()?;
+        if let Some(buffer) = buffer {
+            self.check_buffer("output", &self.program.outputs[output], buffer)?;
+        }
+        self.bound_outputs[output] = buffer.cloned();
+        self.place_outputs()
+    }
+
+    fn check_buffer(&self, what: &str, port: &Port, buffer: &Buffer) -> Result<()> {
+        ensure!(Arc::ptr_eq(&buffer.device, &self.device), InvalidArgument, "{what} \"{}\": the buffer is of another device", port.name);
+        let (have, want) = (buffer.ty(), &port.ty);
+        let fits = have.element == want.element && have.bytes() == want.bytes();
+        ensure!(fits, InvalidArgument, "{what} \"{}\": the buffer is {have}, it is {want}", port.name);
+        Ok(())
+    }
+
+    /// Decides which outputs are written straight into their buffers, and which are copied there after the run: those that are
+    /// views of something else, and those whose buffer is also read as an input.
+    fn place_outputs(&mut self) -> Result<()> {
+        let Machine::Vulkan(machine) = &mut self.machine else { return Ok(()) };
+        machine.copies.clear();
+        for (j, port) in self.program.outputs.iter().enumerate() {
+            let buffer = self.bound_outputs[j].clone();
+            let shared = buffer.as_ref().is_some_and(|b| self.handles.iter().flatten().any(|h| Arc::ptr_eq(h, b)));
+            let direct = port.own && port.location.root == Root::Output(j as u32) && !shared;
+            machine.bind_output(j, buffer.clone().filter(|_| direct))?;
+            if let Some(buffer) = buffer.filter(|_| !direct) {
+                machine.add_copy(j, buffer, false)?;
+            }
+        }
+        for feed in &self.feeds {
+            let in_place = self.program.outputs[feed.output].location.root == Root::Input(feed.input as u32);
+            if let Some(buffer) = self.handles[feed.input].clone().filter(|_| !in_place) {
+                machine.add_copy(feed.output, buffer, true)?;
+            }
+        }
+        self.copies_stale = true;
+        Ok(())
+    }
+
+    fn check_feed(&self, input: usize, output: usize) -> Result<()> {
+        let (i, o) = (&self.program.inputs[input], &self.program.outputs[output]);
+        ensure!(self.handles[input].is_some(), InvalidArgument, "input \"{}\" has no handle: bind one first", i.name);
+        let same = i.ty.element == o.ty.element;
+        ensure!(same, InvalidArgument, "handle \"{}\" is {}, output \"{}\" is {}", i.name, i.ty, o.name, o.ty);
+        Ok(())
+    }
+
+    /// After every run this output becomes the handle's next value.
+    pub fn set_handle_feed(&mut self, input: usize, output: usize) -> Result<()> {
+        self.idle()?;
+        self.check_feed(input, output)?;
+        let (i, o) = (&self.program.inputs[input], &self.program.outputs[output]);
+        let fits = i.ty.bytes() <= o.ty.bytes();
+        ensure!(fits, InvalidArgument, "handle \"{}\" is {}, output \"{}\" is only {}", i.name, i.ty, o.name, o.ty);
+        ensure!(
+            self.feeds.iter().all(|f| f.input != input),
+            InvalidArgument,
+            "handle \"{}\" is already fed by \"{}\"",
+            i.name,
+            self.program.outputs[self.feeds.iter().find(|f| f.input == input).map_or(0, |f| f.output)].name
+        );
+        if let Root::Input(other) = o.location.root {
+            let itself = other as usize == input;
+            ensure!(itself, Unsupported, "output \"{}\" is input \"{}\" itself", o.name, self.program.inputs[other as usize].name);
+        }
+        self.feeds.push(Feed { input, output });
+        self.place_outputs()
+    }
+
+    /// Rows of this output may be written to the handle by `feed_row`.
+    pub fn register_row_feed(&mut self, input: usize, output: usize) -> Result<()> {
+        self.idle()?;
+        self.check_feed(input, output)?;
+        self.row_feeds.push(Feed { input, output });
+        Ok(())
+    }
+
+    /// Row `from` of the output of every row feed, `row_elements` long, is written to row `to` of its handle.
+    pub fn feed_row(&mut self, from: usize, to: usize, row_elements: usize) -> Result<()> {
+        self.idle()?;
+        ensure!(!self.row_feeds.is_empty(), InvalidArgument, "no row feed is registered");
+        ensure!(self.has_run, InvalidArgument, "there was no run yet: no row to feed");
+        ensure!(row_elements > 0, InvalidArgument, "a row of 0 elements");
+        for feed in &self.row_feeds {
+            let ports = [(from, &self.program.outputs[feed.output], "output"), (to, &self.program.inputs[feed.input], "handle")];
+            for (row, port, what) in ports {
+                let end = row.checked_add(1).and_then(|r| r.checked_mul(row_elements));
+                let inside = end.is_some_and(|end| end <= port.ty.elements());
+                ensure!(inside, InvalidArgument, "row {row} of {row_elements} elements is outside {what} \"{}\" {}", port.name, port.ty);
+            }
+        }
+        for feed in &self.row_feeds {
+            let element = self.program.outputs[feed.output].ty.element.bytes();
+            let (source, target, bytes) = (from * row_elements * element, to * row_elements * element, row_elements * element);
+            let Some(buffer) = &self.handles[feed.input] else { bail!(InvalidArgument, "a fed handle was unbound") };
+            match &mut self.machine {
+                Machine::Vulkan(m) => m.copy_now(feed.output, source, buffer, target, bytes)?,
+                Machine::Cpu(m) => {
+                    let output = m.outputs[feed.output].as_ref().ok_or_else(|| error!(Internal, "an output is missing"))?;
+                    let row = output.bytes()[source..source + bytes].to_vec();
+                    buffer.write(target, &row)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `actual` rows of the bucket of `upper` rows are valid: feeds carry the first actual * (elements / (upper + 1)) elements.
+    pub fn set_active_extent(&mut self, actual: usize, upper: usize) -> Result<()> {
+        self.idle()?;
+        ensure!(actual <= upper.saturating_add(1), InvalidArgument, "extent {actual} is above {upper} + 1");
+        ensure!(u32::try_from(upper).is_ok_and(|u| u < u32::MAX), InvalidArgument, "extent {upper} is too large");
+        self.extent = Some((actual, upper));
+        self.copies_stale = true;
+        if let Machine::Vulkan(m) = &mut self.machine {
+            m.extents[0] = actual as u32;
+            m.extents[1] = upper as u32;
+        }
+        Ok(())
+    }
+
+    /// Seeds the random operators and sets their run counter.
+    pub fn set_rng(&mut self, seed: u64, run: u32) -> Result<()> {
+        self.idle()?;
+        self.run = RunNumbers { seed, run };
+        Ok(())
+    }
+
+    /// Makes pipelines and records now instead of at the first run. Every param must be set.
+    pub fn warm_up(&mut self) -> Result<()> {
+        match &mut self.machine {
+            Machine::Vulkan(m) => m.warm_up(),
+            Machine::Cpu(_) => Ok(()),
+        }
+    }
+
+    fn check_inputs(&self, given: &[Option<&[u8]>]) -> Result<()> {
+        for ((port, bytes), handle) in self.program.inputs.iter().zip(given).zip(&self.handles) {
+            match (bytes, handle) {
+                (Some(_), Some(_)) => bail!(InvalidArgument, "input \"{}\" is bound to a handle: it cannot be given as well", port.name),
+                (None, None) => bail!(InvalidArgument, "input \"{}\" ({}) is missing", port.name, port.ty),
+                (Some(bytes), None) => {
+                    let (have, need) = (bytes.len(), port.ty.bytes());
+                    ensure!(have == need, InvalidArgument, "input \"{}\": got {have} bytes, {} needs {need}", port.name, port.ty);
+                }
+                (None, Some(_)) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts a run; `wait` ends it. `wanted` outputs are brought to the host with it.
+    pub fn submit(&mut self, given: &[Option<&[u8]>], wanted: &[usize]) -> Result<()> {
+        self.idle()?;
+        self.check_inputs(given)?;
+        let run = self.run;
+        match &mut self.machine {
+            Machine::Vulkan(m) => {
+                if self.copies_stale && !m.copies.is_empty() {
+                    let extent = self.extent;
+                    m.refresh_copies(|ty, is_feed| fed_elements(extent.filter(|_| is_feed), ty.elements()) * ty.element.bytes())?;
+                }
+                self.copies_stale = false;
+                m.submit(given, wanted, run)?;
+            }
+            Machine::Cpu(m) => {
+                for (i, bytes) in given.iter().enumerate() {
+                    if let Some(bytes) = bytes {
+                        m.inputs[i] = Some(Tensor::from_bytes(self.program.inputs[i].ty.clone(), bytes)?);
+                    }
+                }
+                m.run(&self.handles, run)?;
+                self.feed_on_host()?;
+            }
+        }
+        self.submits += 1;
+        self.run.run = self.run.run.wrapping_add(1);
+        self.in_flight = true;
+        Ok(())
+    }
+
+    /// The CPU device's form of feeds and bound outputs.
+    fn feed_on_host(&mut self) -> Result<()> {
+        let Machine::Cpu(machine) = &self.machine else { return Ok(()) };
+        for (j, buffer) in self.bound_outputs.iter().enumerate() {
+            if let (Some(buffer), Some(value)) = (buffer, &machine.outputs[j]) {
+                buffer.write(0, value.bytes())?;
+            }
+        }
+        for feed in &self.feeds {
+            let in_place = self.program.outputs[feed.output].location.root == Root::Input(feed.input as u32);
+            if let (Some(buffer), Some(value), false) = (&self.handles[feed.input], &machine.outputs[feed.output], in_place) {
+                let ty = value.ty();
+                let bytes = (fed_elements(self.extent, ty.elements()) * ty.element.bytes()).min(buffer.ty().bytes());
+                buffer.write(0, &value.bytes()[..bytes])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the run in flight. False if the time ran out: wait again. Errors of kernels are returned here, once.
+    pub fn wait(&mut self, timeout: Duration) -> Result<bool> {
+        if !self.in_flight {
+            return Ok(true);
+        }
+        let done = match &self.machine {
+            Machine::Vulkan(m) => m.wait(timeout),
+            Machine::Cpu(_) => Ok(true),
+        };
+        self.in_flight = matches!(done, Ok(false));
+        self.has_run |= matches!(done, Ok(true));
+        done
+    }
+
+    /// True if no run is in flight, or the one in flight is over (`wait` then returns at once).
+    pub fn poll(&self) -> Result<bool> {
+        match &self.machine {
+            Machine::Vulkan(m) if self.in_flight => m.is_done(),
+            _ => Ok(true),
+        }
+    }
+
+    /// A whole run: uploads, one submit, and the outputs asked for.
+    pub fn run(&mut self, given: &[Option<&[u8]>], outputs: &mut [(usize, &mut [u8])]) -> Result<()> {
+        for (j, bytes) in outputs.iter() {
+            self.check_output(*j, 0, bytes.len(), true)?;
+        }
+        let wanted: Vec<usize> = outputs.iter().map(|o| o.0).collect();
+        self.submit(given, &wanted)?;
+        self.wait(Duration::MAX)?;
+        for (j, bytes) in outputs {
+            match &self.machine {
+                Machine::Vulkan(m) => bytes.copy_from_slice(m.downloaded(*j)?),
+                Machine::Cpu(m) => {
+                    let value = m.outputs[*j].as_ref().ok_or_else(|| error!(Internal, "an output is missing"))?;
+                    bytes.copy_from_slice(value.bytes());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_output(&self, j: usize, offset: usize, bytes: usize, whole: bool) -> Result<()> {
+        let port = &self.program.outputs[j];
+        let size = port.ty.bytes();
+        if whole {
+            ensure!(bytes == size, InvalidArgument, "output \"{}\": got room for {bytes} bytes, {} needs {size}", port.name, port.ty);
+        }
+        let inside = offset.checked_add(bytes).is_some_and(|end| end <= size);
+        ensure!(inside, InvalidArgument, "{bytes} bytes at {offset} are outside output \"{}\" {} ({size} bytes)", port.name, port.ty);
+        Ok(())
+    }
+
+    /// Reads part of an output of the last run.
+    pub fn read_output(&self, j: usize, offset: usize, bytes: &mut [u8]) -> Result<()> {
+        self.idle()?;
+        ensure!(self.has_run, InvalidArgument, "output \"{}\": there was no run yet", self.program.outputs[j].name);
+        self.check_output(j, offset, bytes.len(), false)?;
+        match &self.machine {
+            Machine::Vulkan(m) => m.read_output(&self.device.vulkan()?.transfer, j, offset, bytes),
+            Machine::Cpu(m) => {
+                let value = m.outputs[j].as_ref().ok_or_else(|| error!(Internal, "an output is missing"))?;
+                bytes.copy_from_slice(&value.bytes()[offset..offset + bytes.len()]);
+                Ok(())
+            }
+        }
+    }
+
+    /// An independent twin: its own activations, copies of the handles' contents, the same feeds, extent and random numbers. Weights
+    /// and pipelines are shared.
+    pub fn twin(&self) -> Result<Self> {
+        self.idle()?;
+        let machine = match &self.machine {
+            Machine::Vulkan(m) => Machine::Vulkan(Box::new(m.twin(&self.device.vulkan()?.transfer)?)),
+            Machine::Cpu(m) => Machine::Cpu(m.twin()),
+        };
+        let mut twin = Self {
+            device: self.device.clone(),
+            program: self.program.clone(),
+            weights: self.weights.clone(),
+            machine,
+            handles: vec![None; self.handles.len()],
+            bound_outputs: vec![None; self.bound_outputs.len()],
+            feeds: Vec::new(),
+            row_feeds: self.row_feeds.iter().map(|f| Feed { input: f.input, output: f.output }).collect(),
+            extent: None,
+            run: self.run,
+            in_flight: false,
+            has_run: false,
+            copies_stale: true,
+            profiling: self.profiling,
+            submits: 0,
+        };
+        for (i, buffer) in self.handles.iter().enumerate() {
+            if let Some(buffer) = buffer {
+                twin.bind_handle(i, &buffer.duplicate()?)?;
+            }
+        }
+        for feed in &self.feeds {
+            twin.set_handle_feed(feed.input, feed.output)?;
+        }
+        if let Some((actual, upper)) = self.extent {
+            twin.set_active_extent(actual, upper)?;
+        }
+        Ok(twin)
+    }
+
+    pub fn stats(&self) -> Stats {
+        let nodes = self.program.graph.nodes().len();
+        let (allocations, host) = match &self.device.backend {
+            Backend::Vulkan(v) => (v.device.allocations(), 0),
+            Backend::Cpu => (0, nodes),
+        };
+        Stats {
+            nodes,
+            dispatches: self.program.steps.len(),
+            barriers: self.program.steps.iter().filter(|s| s.barrier).count(),
+            submits: self.submits,
+            host_operators: host,
+            device_allocations: allocations,
+            memory: self.program.memory,
+        }
+    }
+
+    /// GPU time of each dispatch of the last run; an error unless compiled with profiling.
+    pub fn profile(&self) -> Result<Profile> {
+        ensure!(self.profiling, InvalidArgument, "the executable was compiled without profiling");
+        ensure!(self.has_run, InvalidArgument, "there was no run yet");
+        match &self.machine {
+            Machine::Vulkan(m) => m.profile(),
+            Machine::Cpu(_) => bail!(Unsupported, "the CPU device has no GPU timestamps"),
+        }
+    }
+}
+
+/// Elements that a feed carries.
+fn fed_elements(extent: Option<(usize, usize)>, elements: usize) -> usize {
+    match extent {
+        Some((actual, upper)) => (actual * (elements / (upper + 1))).min(elements),
+        None => elements,
+    }
+}
+
+fn find(ports: &[Port], kind: &str, name: &str) -> Result<usize> {
+    let names = || ports.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
+    match ports.iter().position(|p| p.name == name) {
+        Some(i) => Ok(i),
+        None => bail!(InvalidArgument, "there is no {kind} \"{name}\"; there are: {}", names()),
+    }
+}
+
+/// Options that the environment overrides, for people who debug.
+fn environment(mut options: Options) -> Options {
+    use crate::plan::MatmulKernel;
+    match std::env::var("CALDERA_MATMUL").as_deref() {
+        Ok("scalar") => options.matmul = MatmulKernel::Scalar,
+        Ok("tiled") => options.matmul = MatmulKernel::Tiled,
+        Ok("coop") => options.matmul = MatmulKernel::Coop,
+        _ => {}
+    }
+    options.full_barriers |= std::env::var("CALDERA_FULL_BARRIERS").is_ok_and(|v| v == "1");
+    options
+}
+
+impl Drop for Executable {
+    fn drop(&mut self) {
+        // Buffers and weights may go right after: nothing may still use them.
+        let _ = self.wait(Duration::MAX);
+    }
+}

@@ -1,0 +1,16 @@
+//! Running programs: devices, weights, buffers, executables.
+
+mod buffer;
+mod cpu;
+mod device;
+mod executable;
+mod feed;
+mod profile;
+mod vulkan;
+mod weights;
+
+pub use buffer::Buffer;
+pub use device::{Device, DeviceInfo, DeviceOptions, Kind, Select};
+pub use executable::{CompileOptions, Executable, Stats};
+pub use profile::{NodeTime, Profile};
+pub use weights::Weights;
