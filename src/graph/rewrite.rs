@@ -1,8 +1,8 @@
 //! Making a new graph from an old one, node by node.
 
 use super::{Graph, Source, ValueId};
-use crate::ops::OperatorRef;
 use crate::Result;
+use crate::ops::OperatorRef;
 
 /// A rewrite under way: what was kept of the old graph is in `new`.
 pub struct Rewriter<'a> {

@@ -9,6 +9,7 @@ use crate::{Result, bail, error};
 
 mod attributes;
 mod case;
+pub mod compare;
 mod copy;
 mod lowering;
 mod reference;
@@ -27,8 +28,8 @@ pub mod transformer;
 pub mod vision;
 
 pub use attributes::{Attribute, AttributeField, AttributeReader, Attributes};
-pub use copy::{COPY_BYTES_PER_GROUP, Copy, copy_kernel};
 pub use case::{Case, Fill, Random};
+pub use copy::{COPY_BYTES_PER_GROUP, Copy, copy_kernel};
 pub use lowering::{Access, Dispatch, DispatchBuilder, Lowering, Operand, Place, Region, Sink};
 pub use reference::{Reference, RunNumbers, checked_index};
 pub use table::{Entry, build, entry, share, table};

@@ -146,7 +146,17 @@ impl Program {
                 output_bytes[j as usize] = s.bytes;
             }
         }
-        Ok(Arc::new(Program { output_bytes, steps, constants: sink.constants, inputs, outputs, params, memory, options: options.clone(), graph }))
+        Ok(Arc::new(Program {
+            output_bytes,
+            steps,
+            constants: sink.constants,
+            inputs,
+            outputs,
+            params,
+            memory,
+            options: options.clone(),
+            graph,
+        }))
     }
 
     /// Bytes of the storage of output `j`'s own root.

@@ -136,7 +136,8 @@ impl CpuMachine {
         // An update of an update replaces it, since nodes are in order.
         let mut root: Vec<Option<usize>> = vec![None; program.graph.values().len()];
         for (i, id) in program.graph.inputs().iter().enumerate() {
-            root[id.index()] = Some(i).filter(|&i| matches!(program.inputs[i].location.root, Root::Input(_)) && program.inputs[i].updated);
+            root[id.index()] =
+                Some(i).filter(|&i| matches!(program.inputs[i].location.root, Root::Input(_)) && program.inputs[i].updated);
         }
         for node in program.graph.nodes() {
             for (o, i) in node.operator.updates() {

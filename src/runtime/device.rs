@@ -143,8 +143,8 @@ fn describe(device: &PhysicalDevice) -> DeviceInfo {
 }
 
 /// All devices, best first, the CPU device last. Without a Vulkan loader or driver there is only the CPU device.
-fn all(validation: bool) -> (Vec<(DeviceInfo, Option<PhysicalDevice>)>, Option<Error>) {
-    let (mut found, problem) = match instance(validation).and_then(|i| i.devices()) {
+fn all(instance: &Result<Arc<Instance>>) -> (Vec<(DeviceInfo, Option<PhysicalDevice>)>, Option<Error>) {
+    let (mut found, problem) = match instance.as_ref().map_err(Error::clone).and_then(|i| i.devices()) {
         Ok(devices) => (devices, None),
         Err(error) => (Vec::new(), Some(error)),
     };
@@ -164,7 +164,7 @@ fn all(validation: bool) -> (Vec<(DeviceInfo, Option<PhysicalDevice>)>, Option<E
 impl Device {
     /// Every device, best first; the CPU device is the last.
     pub fn list() -> Vec<DeviceInfo> {
-        all(false).0.into_iter().map(|d| d.0).collect()
+        all(&instance(false)).0.into_iter().map(|d| d.0).collect()
     }
 
     /// Opens a device. CALDERA_DEVICE (an index, a UUID or "cpu") replaces `Select::Best`; CALDERA_VALIDATION=1 turns validation on.
@@ -180,7 +180,8 @@ impl Device {
         if select == Select::Kind(Kind::Cpu) {
             return Ok(Arc::new(Device { info: cpu_info(), backend: Backend::Cpu }));
         }
-        let (devices, problem) = all(validation);
+        let instance = instance(validation);
+        let (devices, problem) = all(&instance);
         let names: Vec<String> = devices.iter().enumerate().map(|(i, d)| format!("{i}: {}", d.0.name)).collect();
         let chosen = match &select {
             Select::Best => devices.iter().find(|(info, _)| allowed(info, options)),
@@ -195,7 +196,7 @@ impl Device {
         let backend = match physical {
             None => Backend::Cpu,
             Some(physical) => {
-                let device = vulkan::Device::open(&instance(validation)?, physical.clone(), options.masks)?;
+                let device = vulkan::Device::open(&instance?, physical.clone(), options.masks)?;
                 let transfer = Transfer::new(&device)?;
                 Backend::Vulkan(Vulkan { device, transfer })
             }

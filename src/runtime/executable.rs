@@ -182,7 +182,14 @@ impl Executable {
         self.idle()?;
         let port = &self.program.inputs[input];
         let needs = port.ty.bytes();
-        ensure!(data.len() == needs, InvalidArgument, "handle \"{}\": got {} bytes, {} needs {needs}", port.name, data.len(), port.ty);
+        ensure!(
+            data.len() == needs,
+            InvalidArgument,
+            "handle \"{}\": got {} bytes, {} needs {needs}",
+            port.name,
+            data.len(),
+            port.ty
+        );
         let buffer = Buffer::new(&self.device, port.ty.clone())?;
         buffer.write(0, data)?;
         self.bind_handle(input, &buffer)
@@ -217,7 +224,12 @@ impl Executable {
     }
 
     fn check_buffer(&self, what: &str, port: &Port, buffer: &Buffer) -> Result<()> {
-        ensure!(Arc::ptr_eq(&buffer.device, &self.device), InvalidArgument, "{what} \"{}\": the buffer is of another device", port.name);
+        ensure!(
+            Arc::ptr_eq(&buffer.device, &self.device),
+            InvalidArgument,
+            "{what} \"{}\": the buffer is of another device",
+            port.name
+        );
         let (have, want) = (buffer.ty(), &port.ty);
         let fits = have.element == want.element && have.bytes() == want.bytes();
         ensure!(fits, InvalidArgument, "{what} \"{}\": the buffer is {have}, it is {want}", port.name);
@@ -297,7 +309,13 @@ impl Executable {
             for (row, port, what) in ports {
                 let end = row.checked_add(1).and_then(|r| r.checked_mul(row_elements));
                 let inside = end.is_some_and(|end| end <= port.ty.elements());
-                ensure!(inside, InvalidArgument, "row {row} of {row_elements} elements is outside {what} \"{}\" {}", port.name, port.ty);
+                ensure!(
+                    inside,
+                    InvalidArgument,
+                    "row {row} of {row_elements} elements is outside {what} \"{}\" {}",
+                    port.name,
+                    port.ty
+                );
             }
         }
         for feed in &self.row_feeds {
@@ -348,7 +366,9 @@ impl Executable {
     fn check_inputs(&self, given: &[Option<&[u8]>]) -> Result<()> {
         for ((port, bytes), handle) in self.program.inputs.iter().zip(given).zip(&self.handles) {
             match (bytes, handle) {
-                (Some(_), Some(_)) => bail!(InvalidArgument, "input \"{}\" is bound to a handle: it cannot be given as well", port.name),
+                (Some(_), Some(_)) => {
+                    bail!(InvalidArgument, "input \"{}\" is bound to a handle: it cannot be given as well", port.name)
+                }
                 (None, None) => bail!(InvalidArgument, "input \"{}\" ({}) is missing", port.name, port.ty),
                 (Some(bytes), None) => {
                     let (have, need) = (bytes.len(), port.ty.bytes());
@@ -455,10 +475,22 @@ impl Executable {
         let port = &self.program.outputs[j];
         let size = port.ty.bytes();
         if whole {
-            ensure!(bytes == size, InvalidArgument, "output \"{}\": got room for {bytes} bytes, {} needs {size}", port.name, port.ty);
+            ensure!(
+                bytes == size,
+                InvalidArgument,
+                "output \"{}\": got room for {bytes} bytes, {} needs {size}",
+                port.name,
+                port.ty
+            );
         }
         let inside = offset.checked_add(bytes).is_some_and(|end| end <= size);
-        ensure!(inside, InvalidArgument, "{bytes} bytes at {offset} are outside output \"{}\" {} ({size} bytes)", port.name, port.ty);
+        ensure!(
+            inside,
+            InvalidArgument,
+            "{bytes} bytes at {offset} are outside output \"{}\" {} ({size} bytes)",
+            port.name,
+            port.ty
+        );
         Ok(())
     }
 

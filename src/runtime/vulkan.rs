@@ -9,8 +9,8 @@ use super::feed::{DeviceCopy, INDIRECT};
 use super::profile::{NodeTime, Profile};
 use super::weights::Weight;
 use crate::ops::RunNumbers;
-use crate::tensor::TensorType;
 use crate::plan::{Location, Program, RUN_STATE_BYTES, Root};
+use crate::tensor::TensorType;
 use crate::vulkan::{Commands, Copy, Device, MemoryKind, PipelineKey, Recorder, Timeline, Timestamps, Transfer, VulkanBuffer};
 use crate::{Result, bail, ensure, error};
 
@@ -265,7 +265,8 @@ impl VulkanMachine {
         for i in 0..self.inputs.len() {
             let port = &program.inputs[i];
             if self.inputs[i].buffer().is_none() {
-                let own = VulkanBuffer::new(&self.device, &format!("input \"{}\"", port.name), port.ty.bytes(), MemoryKind::Device)?;
+                let own =
+                    VulkanBuffer::new(&self.device, &format!("input \"{}\"", port.name), port.ty.bytes(), MemoryKind::Device)?;
                 self.inputs[i].own = Some(Arc::new(own));
                 self.write_cells(Root::Input(i as u32))?;
             }

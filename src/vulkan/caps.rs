@@ -216,7 +216,8 @@ impl PhysicalDevice {
 
 /// A family that computes but does not draw is best: its work does not wait for a desktop's.
 fn pick_queue_family(families: &[vk::QueueFamilyProperties]) -> Option<u32> {
-    let computes = |f: &&(usize, &vk::QueueFamilyProperties)| f.1.queue_flags.contains(vk::QueueFlags::COMPUTE) && f.1.queue_count > 0;
+    let computes =
+        |f: &&(usize, &vk::QueueFamilyProperties)| f.1.queue_flags.contains(vk::QueueFlags::COMPUTE) && f.1.queue_count > 0;
     let all: Vec<_> = families.iter().enumerate().collect();
     let only = all.iter().filter(computes).find(|f| !f.1.queue_flags.contains(vk::QueueFlags::GRAPHICS));
     only.or_else(|| all.iter().find(computes)).map(|f| f.0 as u32)
@@ -304,6 +305,8 @@ fn coop_shapes(entry: &ash::Entry, instance: &ash::Instance, handle: vk::Physica
     };
     rows.iter()
         .filter(|r| r.scope == vk::ScopeKHR::SUBGROUP && r.a_type == r.b_type && r.c_type == r.result_type)
-        .filter_map(|r| Some(CoopShape { m: r.m_size, n: r.n_size, k: r.k_size, operand: name(r.a_type)?, result: name(r.c_type)? }))
+        .filter_map(|r| {
+            Some(CoopShape { m: r.m_size, n: r.n_size, k: r.k_size, operand: name(r.a_type)?, result: name(r.c_type)? })
+        })
         .collect()
 }

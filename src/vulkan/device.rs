@@ -99,7 +99,9 @@ impl Device {
 
     /// An error once the device was lost.
     pub fn check(&self) -> Result<()> {
-        if self.lost.load(Ordering::Acquire) { bail!(DeviceLost, "device \"{}\" was lost", self.physical.name) }
+        if self.lost.load(Ordering::Acquire) {
+            bail!(DeviceLost, "device \"{}\" was lost", self.physical.name)
+        }
         Ok(())
     }
 

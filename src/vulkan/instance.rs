@@ -31,7 +31,8 @@ impl Instance {
         if version < vk::API_VERSION_1_2 {
             bail!(NoDevice, "the Vulkan loader is older than version 1.2");
         }
-        let application = vk::ApplicationInfo::default().application_name(c"caldera").engine_name(c"caldera").api_version(vk::API_VERSION_1_3);
+        let application =
+            vk::ApplicationInfo::default().application_name(c"caldera").engine_name(c"caldera").api_version(vk::API_VERSION_1_3);
         let (layers, extensions, enabled) = Self::layers(&entry, sink.is_some())?;
         let mut validation = vk::ValidationFeaturesEXT::default().enabled_validation_features(&enabled);
         let mut info = vk::InstanceCreateInfo::default()

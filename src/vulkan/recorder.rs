@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use ash::vk;
 
 use super::device::Device;
+use super::failed;
 use super::memory::VulkanBuffer;
 use super::pipeline::PipelineKey;
-use super::failed;
 use crate::Result;
 
 /// A command pool of one owner.
@@ -66,7 +66,8 @@ impl Recorder {
     fn fill(&self, commands: &Commands, fill: impl FnOnce(&Recording) -> Result<()>) -> Result<()> {
         let device = self.device.raw();
         // SAFETY: the buffer was allocated from this pool and is not in flight.
-        unsafe { device.begin_command_buffer(commands.0, &vk::CommandBufferBeginInfo::default()) }.map_err(|r| failed("recording", r))?;
+        unsafe { device.begin_command_buffer(commands.0, &vk::CommandBufferBeginInfo::default()) }
+            .map_err(|r| failed("recording", r))?;
         fill(&Recording { device: &self.device, raw: commands.0, layout: self.device.pipeline_layout()? })?;
         // SAFETY: as above, recording was begun.
         unsafe { device.end_command_buffer(commands.0) }.map_err(|r| failed("recording", r))
@@ -179,7 +180,8 @@ impl Timestamps {
         let mut ticks = vec![0u64; self.count as usize];
         let flags = vk::QueryResultFlags::TYPE_64 | vk::QueryResultFlags::WAIT;
         // SAFETY: the pool is of this device, the work that writes it has been submitted.
-        unsafe { self.device.raw().get_query_pool_results(self.pool, 0, &mut ticks, flags) }.map_err(|r| failed("timestamps", r))?;
+        unsafe { self.device.raw().get_query_pool_results(self.pool, 0, &mut ticks, flags) }
+            .map_err(|r| failed("timestamps", r))?;
         let period = f64::from(self.device.physical().timestamp_period);
         Ok(ticks.into_iter().map(|t| t as f64 * period).collect())
     }

@@ -1,7 +1,5 @@
 //! The program: one subcommand, one file.
 
-mod compare;
-mod reference;
 mod runner;
 mod verify;
 

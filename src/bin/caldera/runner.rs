@@ -1,24 +1,40 @@
-//! Where graphs run.
+//! Compiles and runs a graph once.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use caldera::graph::Graph;
+use caldera::runtime::{CompileOptions, Device, DeviceOptions, Executable, Select};
 use caldera::tensor::Tensor;
-use caldera::{Result, bail};
+use caldera::{Result, error};
 
-use crate::reference::Reference;
-
-/// Runs a graph once on new weights and inputs.
-pub trait Runner {
-    /// The outputs, in the graph's order.
-    fn run(&mut self, graph: Graph, params: Vec<(String, Tensor)>, inputs: &BTreeMap<String, Tensor>) -> Result<Vec<Tensor>>;
+/// The device of this name: an index, a UUID, a kind or "cpu"; without one, what CALDERA_DEVICE names, or the best there is.
+pub fn open(device: Option<&str>) -> Result<Arc<Device>> {
+    let select = device.map_or(Ok(Select::Best), Select::from_text)?;
+    Device::open(&DeviceOptions { select, allow_software: true, allow_cpu: true, ..DeviceOptions::default() })
 }
 
-/// The device of this name: an index, a UUID or "cpu"; without one, what CALDERA_DEVICE names.
-pub fn open(device: Option<&str>) -> Result<Box<dyn Runner>> {
-    let from_environment = std::env::var("CALDERA_DEVICE").ok();
-    match device.or(from_environment.as_deref()) {
-        None | Some("cpu") => Ok(Box::new(Reference)),
-        Some(other) => bail!(NoDevice, "there is no device \"{other}\""),
+/// A graph with its weights set.
+pub fn compile(device: &Arc<Device>, graph: &Graph, params: &[(String, Tensor)], options: &CompileOptions) -> Result<Executable> {
+    let mut executable = Executable::compile(device, graph, options)?;
+    for (name, tensor) in params {
+        executable.set_param(name, tensor.element(), tensor.bytes())?;
     }
+    Ok(executable)
+}
+
+/// One run: the outputs, in the graph's order.
+pub fn run(executable: &mut Executable, inputs: &BTreeMap<String, Tensor>) -> Result<Vec<Tensor>> {
+    let ports = &executable.program().inputs;
+    let given = ports.iter().map(|port| {
+        let tensor = inputs.get(&port.name).ok_or_else(|| error!(InvalidArgument, "input \"{}\" is not given", port.name))?;
+        let typed = tensor.clone().with_type(port.ty.clone()).map_err(|e| e.within(format!("input \"{}\"", port.name)))?;
+        Ok(typed)
+    });
+    let given = given.collect::<Result<Vec<Tensor>>>()?;
+    let bytes: Vec<Option<&[u8]>> = given.iter().map(|t| Some(t.bytes())).collect();
+    let mut results: Vec<Tensor> = executable.program().outputs.iter().map(|port| Tensor::zeros(port.ty.clone())).collect();
+    let mut outputs: Vec<(usize, &mut [u8])> = results.iter_mut().map(Tensor::bytes_mut).enumerate().collect();
+    executable.run(&bytes, &mut outputs)?;
+    Ok(results)
 }

@@ -5,16 +5,18 @@ use std::io::IsTerminal as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use caldera::formats::onnx::{Loaded, OnnxModel, read_tensor};
 use caldera::graph::Graph;
 use caldera::ops::Inputs;
+use caldera::ops::compare::{Measure, Rule, compare};
+use caldera::runtime::{CompileOptions, Device};
 use caldera::tensor::{Tensor, TensorType};
 use caldera::{Result, bail, ensure, error};
 use indicatif::ProgressBar;
 
-use crate::compare::{Measure, Rule, compare};
-use crate::runner::{self, Runner};
+use crate::runner;
 
 /// Runs models on test data and compares the outputs
 ///
@@ -44,13 +46,13 @@ enum Outcome {
 }
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode> {
-    let mut runner = runner::open(arguments.device.as_deref())?;
+    let device = runner::open(arguments.device.as_deref())?;
     let bar = progress(arguments);
     let mut results = Vec::new();
     for folder in &arguments.cases {
         let name = case_name(folder);
         bar.set_message(name.clone());
-        let outcome = verify(folder, &mut *runner, arguments);
+        let outcome = verify(folder, &device, arguments);
         if !arguments.json {
             bar.suspend(|| println!("{}", line(&name, &outcome)));
         }
@@ -104,7 +106,7 @@ fn json(results: &[(String, Outcome)], [passed, failed, skipped]: [usize; 3]) ->
     serde_json::json!({"cases": cases, "passed": passed, "failed": failed, "skipped": skipped})
 }
 
-fn verify(folder: &Path, runner: &mut dyn Runner, arguments: &Arguments) -> Outcome {
+fn verify(folder: &Path, device: &Arc<Device>, arguments: &Arguments) -> Outcome {
     let model = folder.join("model.onnx");
     if !model.is_file() {
         return Outcome::Skipped(format!("{} is not there", model.display()));
@@ -116,7 +118,7 @@ fn verify(folder: &Path, runner: &mut dyn Runner, arguments: &Arguments) -> Outc
     let mut worst = Measure::default();
     for set in &sets {
         // A panic is a fault of ours: it fails this case, and the others still run.
-        let result = catch_unwind(AssertUnwindSafe(|| data_set(&model, set, runner, arguments.scale_tolerance)));
+        let result = catch_unwind(AssertUnwindSafe(|| data_set(&model, set, device, arguments.scale_tolerance)));
         let name = case_name(set);
         match result {
             Ok(Ok(measure)) => worst = worst.worse(measure),
@@ -136,9 +138,9 @@ fn data_sets(folder: &Path) -> Vec<PathBuf> {
     sets.into_iter().map(|(_, path)| path).collect()
 }
 
-fn data_set(model: &Path, set: &Path, runner: &mut dyn Runner, scale_tolerance: Option<f64>) -> Result<Measure> {
+fn data_set(model: &Path, set: &Path, device: &Arc<Device>, scale_tolerance: Option<f64>) -> Result<Measure> {
     let want = tensors(set, "output")?;
-    let result = run(model, set, runner);
+    let result = run(model, set, device);
     if want.is_empty() {
         return match result {
             Err(_) => Ok(Measure::default()),
@@ -165,7 +167,7 @@ fn data_set(model: &Path, set: &Path, runner: &mut dyn Runner, scale_tolerance: 
 }
 
 /// Names and values of the outputs, and the terms of the largest sum in the graph.
-fn run(model: &Path, set: &Path, runner: &mut dyn Runner) -> Result<(Vec<String>, Vec<Tensor>, usize)> {
+fn run(model: &Path, set: &Path, device: &Arc<Device>) -> Result<(Vec<String>, Vec<Tensor>, usize)> {
     let model = OnnxModel::open(model)?;
     let values = tensors(set, "input")?;
     let free = model.input_names();
@@ -182,7 +184,8 @@ fn run(model: &Path, set: &Path, runner: &mut dyn Runner) -> Result<(Vec<String>
     inputs.retain(|name, _| !bound.contains(name));
     let names = graph.outputs().iter().map(|(name, _)| name.clone()).collect();
     let terms = largest_sum(&graph);
-    Ok((names, runner.run(graph, params, &inputs)?, terms))
+    let mut executable = runner::compile(device, &graph, &params, &CompileOptions::default())?;
+    Ok((names, runner::run(&mut executable, &inputs)?, terms))
 }
 
 fn largest_sum(graph: &Graph) -> usize {

@@ -1,6 +1,6 @@
 //! Compares a result with what it should be.
 
-use caldera::tensor::{ElementType, Tensor, dims_text};
+use crate::tensor::{ElementType, Tensor, dims_text};
 
 /// How exact a result must be.
 #[derive(Clone, Copy, Debug)]
