@@ -1,5 +1,6 @@
 #version 460
-// Moves units between two strided layouts: y[start_y + sum c_a to_a] = x[start_x + sum c_a from_a] for all coordinates c of AXES axes.
+// Moves units between two strided layouts: y[start_y + sum c_a to_a] = x[start_x + sum c_a from_a] for all coordinates c of the axes
+// (AXES of them, or axis_count where AXES is 0).
 // axes, two words of four an axis, the innermost first: (size, multiplier, shift, -), (from low, from high, to low, to high).
 // Strides are in units; with WIDE, where an offset may pass 2^31 units, in bytes. Starts are in bytes. A workgroup moves 1024 units.
 // Limit: count below 2^31.
@@ -7,11 +8,11 @@
 #include "movement/unit.glsl"
 
 layout(local_size_x = 256) in;
-layout(constant_id = 0) const uint AXES = 1u;
+layout(constant_id = 0) const uint AXES = 0u;
 layout(constant_id = 1) const bool WIDE = false;
 layout(push_constant) uniform Push {
     uvec2 x, y, axes;
-    uint x_low, x_high, y_low, y_high, count;
+    uint x_low, x_high, y_low, y_high, count, axis_count;
 } p;
 
 const uint EACH = 4u;
@@ -19,10 +20,11 @@ const uint EACH = 4u;
 void locate(uint i, out uvec2 from, out uvec2 to) {
     from = uvec2(0u);
     to = uvec2(0u);
-    for (uint a = 0u; a < AXES; ++a) {
+    const uint axes = AXES != 0u ? AXES : p.axis_count;
+    for (uint a = 0u; a < axes; ++a) {
         uvec4 stride = ref_u32x4(p.axes).v[2u * a + 1u];
         uint c = i;
-        if (a + 1u < AXES) {
+        if (a + 1u < axes) {
             uvec4 size = ref_u32x4(p.axes).v[2u * a];
             uint q = divide(i, size.y, size.z);
             c = i - q * size.x;

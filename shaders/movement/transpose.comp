@@ -10,10 +10,9 @@
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const bool X_LANES = false;
 layout(constant_id = 1) const bool Y_LANES = false;
-layout(constant_id = 2) const uint BATCH_AXES = 0u;
 layout(push_constant) uniform Push {
     uvec2 x, y, batch;
-    uint tiles, a_tiles, b_tiles, a, b, x_stride, y_stride;
+    uint tiles, a_tiles, b_tiles, a, b, x_stride, y_stride, batch_axes;
 } p;
 
 #ifdef UNIT_b8
@@ -63,7 +62,7 @@ void main() {
     uint i0 = (q - item * p.a_tiles) * TILE;
     uvec2 x = advance(advance(resolve(p.x), j0, p.x_stride * UNIT_BYTES), i0, UNIT_BYTES);
     uvec2 y = advance(advance(resolve(p.y), i0, p.y_stride * UNIT_BYTES), j0, UNIT_BYTES);
-    for (uint axis = 0u; axis < BATCH_AXES; ++axis) {
+    for (uint axis = 0u; axis < p.batch_axes; ++axis) {
         uint at = axis * 5u, size = load_u32(p.batch, at), rest = item / size, c = item - rest * size;
         item = rest;
         x = add64(x, times64(c, uvec2(load_u32(p.batch, at + 1u), load_u32(p.batch, at + 2u))));

@@ -190,7 +190,9 @@ impl StridedCopy {
             .uint("y_low", y_low as usize)
             .uint("y_high", y_high as usize)
             .uint("count", count)
-            .spec("AXES", axes.len() as u32)
+            .uint("axis_count", axes.len())
+            // Few axes, the usual case, are unrolled; the rare rest shares one pipeline.
+            .spec("AXES", if axes.len() <= 4 { axes.len() as u32 } else { 0 })
             .spec("WIDE", wide.into())
             .groups(count.div_ceil(GROUP_UNITS))
     }

@@ -112,9 +112,9 @@ fn lower_tiles(copy: &StridedCopy, t: &Tiles, at: &mut Lowering, x: Operand, y: 
         .uint("b", t.b.size)
         .uint("x_stride", t.b.from as usize / t.unit)
         .uint("y_stride", t.a.to as usize / t.unit)
+        .uint("batch_axes", t.batch.len())
         .spec("X_LANES", t.lanes(t.a.size, copy.from_start, t.b.from, |a| a.from).into())
         .spec("Y_LANES", t.lanes(t.b.size, copy.to_start, t.a.to, |a| a.to).into())
-        .spec("BATCH_AXES", t.batch.len() as u32)
         .groups(tiles)
 }
 
