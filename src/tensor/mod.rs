@@ -6,4 +6,4 @@ mod shape;
 
 pub use element::{BLOCK_TYPES, ElementType};
 pub use host::Tensor;
-pub use shape::{TensorType, broadcast, dims_text, element_count, normalize_axis, row_strides, split_at_axis};
+pub use shape::{MAX_RANK, TensorType, broadcast, dims_text, element_count, normalize_axis, row_strides, split_at_axis};

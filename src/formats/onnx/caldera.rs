@@ -10,10 +10,10 @@ use crate::tensor::ElementType;
 use crate::{Result, ensure};
 
 /// The newest version of the operator set.
-const VERSION: i64 = 1;
+pub const VERSION: i64 = 1;
 
 /// Which input of an operator holds packed weights.
-fn weight_input(operator: &str) -> usize {
+pub fn weight_input(operator: &str) -> usize {
     match operator {
         "Dequantize" | "DequantMoEWeights" | "Gather" => 0,
         _ => 1,

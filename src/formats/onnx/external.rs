@@ -1,13 +1,13 @@
 //! Bytes of tensors that lie in files beside the model.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 
 use prost::bytes::Bytes;
 
 use super::proto;
+use crate::formats::map_file;
 use crate::{Result, bail, ensure, error};
 
 /// The folder of a model, and the files in it that were opened.
@@ -75,24 +75,10 @@ impl External {
             File,
             "external data \"{location}\" is outside of the model's folder"
         );
-        let bytes = map(&real).map_err(|e| error!(File, "external data \"{location}\": {e}"))?;
+        let bytes = map_file(&real).map_err(|e| error!(File, "external data \"{location}\": {e}"))?;
         files.insert(location.into(), bytes.clone());
         Ok(bytes)
     }
-}
-
-/// A whole file in memory, read when touched.
-pub fn map(path: &Path) -> std::io::Result<Bytes> {
-    let file = File::open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a file"));
-    }
-    if file.metadata()?.len() == 0 {
-        return Ok(Bytes::new());
-    }
-    // SAFETY: the map is read only. A program that shrinks the file meanwhile ends this process, as with every mapped file: docs/embedding.md says so.
-    let map = unsafe { memmap2::Mmap::map(&file)? };
-    Ok(Bytes::from_owner(map))
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! ONNX models: to a graph and from one.
 
+mod attention;
 mod attributes;
 mod caldera;
 mod context;
+mod express;
 mod external;
 mod fold;
 mod proto;
@@ -10,6 +12,7 @@ mod read;
 mod standard;
 mod tensor;
 mod types;
+mod write;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,6 +26,7 @@ use crate::{Result, bail, error};
 
 pub use tensor::{read_tensor, write_tensor};
 pub use types::InputType;
+pub use write::{save_model, write_model};
 
 /// The domain whose nodes are the operators of this library, by name.
 pub const DOMAIN: &str = "caldera";
@@ -60,7 +64,7 @@ impl OnnxModel {
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let at = |e: &dyn std::fmt::Display| error!(File, "{}: {e}", path.display());
-        let bytes = external::map(path).map_err(|e| at(&e))?;
+        let bytes = super::map_file(path).map_err(|e| at(&e))?;
         Self::parse(bytes, external::External::beside(path)).map_err(|e| e.within(path.display()))
     }
 

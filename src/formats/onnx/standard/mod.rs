@@ -1,6 +1,15 @@
 //! The standard domain, opset 11 to the newest: each node becomes one or a few operators.
 
+mod binary;
+mod contraction;
+mod elementwise;
+mod index;
 mod leaves;
+mod movement;
+mod norm;
+mod reduce;
+mod shape;
+mod transformer;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -15,7 +24,18 @@ pub type Convert = fn(&mut Context) -> Result<Vec<Operand>>;
 /// The newest version of the operator set whose changes are known here.
 const NEWEST: i64 = 28;
 
-const GROUPS: &[&[(&str, Convert)]] = &[leaves::ROWS];
+const GROUPS: &[&[(&str, Convert)]] = &[
+    leaves::ROWS,
+    elementwise::ROWS,
+    binary::ROWS,
+    contraction::ROWS,
+    shape::ROWS,
+    movement::ROWS,
+    index::ROWS,
+    reduce::ROWS,
+    norm::ROWS,
+    transformer::ROWS,
+];
 
 pub fn convert(cx: &mut Context) -> Result<Vec<Operand>> {
     static BY_NAME: LazyLock<HashMap<&str, Convert>> = LazyLock::new(|| GROUPS.iter().copied().flatten().copied().collect());
