@@ -4,6 +4,7 @@
 //! commands, and a run submits them. docs/internals.md walks one graph through the rooms.
 
 mod error;
+pub mod ffi;
 pub mod formats;
 pub mod graph;
 pub mod kernels;

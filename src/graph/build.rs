@@ -103,6 +103,18 @@ impl Graph {
         Ok(())
     }
 
+    /// Names the node that makes a value.
+    pub fn rename(&mut self, value: ValueId, name: &str) -> Result<()> {
+        ensure!(!name.is_empty(), InvalidGraph, "a node's name cannot be empty");
+        let Source::Node { node, output } = self.value(value).source else {
+            bail!(InvalidArgument, "\"{}\" is not the result of an operator", self.value(value).name)
+        };
+        self.nodes[node].name = name.into();
+        self.values[value.index()].name =
+            if self.nodes[node].outputs.len() == 1 { name.into() } else { format!("{name}.{output}") };
+        Ok(())
+    }
+
     /// Gives a symbolic dimension its size and computes the shapes that follow. Binding again changes it.
     pub fn bind_dim(&mut self, name: &str, size: usize) -> Result<()> {
         let known = self.inputs.iter().any(

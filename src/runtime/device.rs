@@ -228,6 +228,14 @@ impl Device {
         }
     }
 
+    /// Gives back memory that nothing uses.
+    pub fn trim(&self) -> Result<()> {
+        match &self.backend {
+            Backend::Vulkan(v) => v.transfer.trim(),
+            Backend::Cpu => Ok(()),
+        }
+    }
+
     /// The pipelines made so far, for `load_cache` another day. Empty for the CPU device.
     pub fn cache(&self) -> Result<Vec<u8>> {
         match &self.backend {

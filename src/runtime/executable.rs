@@ -65,6 +65,9 @@ pub struct Executable {
     /// Valid rows, and rows of the bucket.
     extent: Option<(usize, usize)>,
     run: RunNumbers,
+    /// Inputs given for the next run, and outputs wanted of it.
+    given: Vec<bool>,
+    wanted: Vec<usize>,
     in_flight: bool,
     has_run: bool,
     copies_stale: bool,
@@ -114,6 +117,8 @@ impl Executable {
             row_feeds: Vec::new(),
             extent: None,
             run: RunNumbers { seed: options.seed, run: 0 },
+            given: vec![false; inputs],
+            wanted: Vec::with_capacity(outputs),
             in_flight: false,
             has_run: false,
             copies_stale: true,
@@ -142,7 +147,8 @@ impl Executable {
         find(&self.program.outputs, "output", name)
     }
 
-    fn idle(&self) -> Result<()> {
+    /// An error while a run is in flight.
+    pub fn idle(&self) -> Result<()> {
         ensure!(!self.in_flight, Busy, "a run is in flight: wait for it first");
         Ok(())
     }
@@ -363,27 +369,55 @@ impl Executable {
         }
     }
 
-    fn check_inputs(&self, given: &[Option<&[u8]>]) -> Result<()> {
-        for ((port, bytes), handle) in self.program.inputs.iter().zip(given).zip(&self.handles) {
-            match (bytes, handle) {
-                (Some(_), Some(_)) => {
-                    bail!(InvalidArgument, "input \"{}\" is bound to a handle: it cannot be given as well", port.name)
-                }
-                (None, None) => bail!(InvalidArgument, "input \"{}\" ({}) is missing", port.name, port.ty),
-                (Some(bytes), None) => {
-                    let (have, need) = (bytes.len(), port.ty.bytes());
-                    ensure!(have == need, InvalidArgument, "input \"{}\": got {have} bytes, {} needs {need}", port.name, port.ty);
-                }
-                (None, Some(_)) => {}
-            }
-        }
+    /// Starts a run step by step, without allocating: `begin`, `give` each input, `want` outputs, `launch`, `wait`.
+    pub fn begin(&mut self) -> Result<()> {
+        self.idle()?;
+        self.given.fill(false);
+        self.wanted.clear();
         Ok(())
     }
 
-    /// Starts a run; `wait` ends it. `wanted` outputs are brought to the host with it.
-    pub fn submit(&mut self, given: &[Option<&[u8]>], wanted: &[usize]) -> Result<()> {
+    /// Takes the value of an input for the run that `begin` began.
+    pub fn give(&mut self, input: usize, bytes: &[u8]) -> Result<()> {
+        let port = &self.program.inputs[input];
+        ensure!(
+            self.handles[input].is_none(),
+            InvalidArgument,
+            "input \"{}\" is bound to a handle: it cannot be given as well",
+            port.name
+        );
+        ensure!(!self.given[input], InvalidArgument, "input \"{}\" is given twice", port.name);
+        let (have, need) = (bytes.len(), port.ty.bytes());
+        ensure!(have == need, InvalidArgument, "input \"{}\": got {have} bytes, {} needs {need}", port.name, port.ty);
+        match &mut self.machine {
+            Machine::Vulkan(m) => m.stage(input, bytes)?,
+            Machine::Cpu(m) => match &mut m.inputs[input] {
+                Some(tensor) => tensor.bytes_mut().copy_from_slice(bytes),
+                empty => *empty = Some(Tensor::from_bytes(port.ty.clone(), bytes)?),
+            },
+        }
+        self.given[input] = true;
+        Ok(())
+    }
+
+    /// Asks for an output of the run that `begin` began: it comes to the host with the run, for `output`.
+    pub fn want(&mut self, output: usize) -> Result<()> {
+        ensure!(
+            !self.wanted.contains(&output),
+            InvalidArgument,
+            "output \"{}\" is asked for twice",
+            self.program.outputs[output].name
+        );
+        self.wanted.push(output);
+        Ok(())
+    }
+
+    /// Submits; `wait` ends the run.
+    pub fn launch(&mut self) -> Result<()> {
         self.idle()?;
-        self.check_inputs(given)?;
+        for ((port, &given), handle) in self.program.inputs.iter().zip(&self.given).zip(&self.handles) {
+            ensure!(given || handle.is_some(), InvalidArgument, "input \"{}\" ({}) is missing", port.name, port.ty);
+        }
         let run = self.run;
         match &mut self.machine {
             Machine::Vulkan(m) => {
@@ -392,14 +426,9 @@ impl Executable {
                     m.refresh_copies(|ty, is_feed| fed_elements(extent.filter(|_| is_feed), ty.elements()) * ty.element.bytes())?;
                 }
                 self.copies_stale = false;
-                m.submit(given, wanted, run)?;
+                m.submit(&self.given, &self.wanted, run)?;
             }
             Machine::Cpu(m) => {
-                for (i, bytes) in given.iter().enumerate() {
-                    if let Some(bytes) = bytes {
-                        m.inputs[i] = Some(Tensor::from_bytes(self.program.inputs[i].ty.clone(), bytes)?);
-                    }
-                }
                 m.run(&self.handles, run)?;
                 self.feed_on_host()?;
             }
@@ -451,27 +480,45 @@ impl Executable {
         }
     }
 
-    /// A whole run: uploads, one submit, and the outputs asked for.
-    pub fn run(&mut self, given: &[Option<&[u8]>], outputs: &mut [(usize, &mut [u8])]) -> Result<()> {
-        for (j, bytes) in outputs.iter() {
-            self.check_output(*j, 0, bytes.len(), true)?;
-        }
-        let wanted: Vec<usize> = outputs.iter().map(|o| o.0).collect();
-        self.submit(given, &wanted)?;
-        self.wait(Duration::MAX)?;
-        for (j, bytes) in outputs {
-            match &self.machine {
-                Machine::Vulkan(m) => bytes.copy_from_slice(m.downloaded(*j)?),
-                Machine::Cpu(m) => {
-                    let value = m.outputs[*j].as_ref().ok_or_else(|| error!(Internal, "an output is missing"))?;
-                    bytes.copy_from_slice(value.bytes());
-                }
+    /// Copies an output that was wanted, after `wait`.
+    pub fn output(&self, output: usize, bytes: &mut [u8]) -> Result<()> {
+        self.idle()?;
+        self.check_output(output, 0, bytes.len(), true)?;
+        ensure!(
+            self.wanted.contains(&output),
+            InvalidArgument,
+            "output \"{}\" was not asked for",
+            self.program.outputs[output].name
+        );
+        match &self.machine {
+            Machine::Vulkan(m) => bytes.copy_from_slice(m.downloaded(output)?),
+            Machine::Cpu(m) => {
+                let value = m.outputs[output].as_ref().ok_or_else(|| error!(Internal, "an output is missing"))?;
+                bytes.copy_from_slice(value.bytes());
             }
         }
         Ok(())
     }
 
-    fn check_output(&self, j: usize, offset: usize, bytes: usize, whole: bool) -> Result<()> {
+    /// A whole run: uploads, one submit, and the outputs asked for.
+    pub fn run(&mut self, given: &[Option<&[u8]>], outputs: &mut [(usize, &mut [u8])]) -> Result<()> {
+        self.begin()?;
+        for (j, bytes) in outputs.iter() {
+            self.check_output(*j, 0, bytes.len(), true)?;
+            self.want(*j)?;
+        }
+        for (i, bytes) in given.iter().enumerate() {
+            if let Some(bytes) = bytes {
+                self.give(i, bytes)?;
+            }
+        }
+        self.launch()?;
+        self.wait(Duration::MAX)?;
+        outputs.iter_mut().try_for_each(|(j, bytes)| self.output(*j, bytes))
+    }
+
+    /// Checks a range of an output; `whole` demands all of it.
+    pub fn check_output(&self, j: usize, offset: usize, bytes: usize, whole: bool) -> Result<()> {
         let port = &self.program.outputs[j];
         let size = port.ty.bytes();
         if whole {
@@ -528,6 +575,8 @@ impl Executable {
             row_feeds: self.row_feeds.iter().map(|f| Feed { input: f.input, output: f.output }).collect(),
             extent: None,
             run: self.run,
+            given: vec![false; self.given.len()],
+            wanted: Vec::with_capacity(self.wanted.capacity()),
             in_flight: false,
             has_run: false,
             copies_stale: true,

@@ -259,43 +259,47 @@ impl VulkanMachine {
         }
     }
 
-    /// Makes the storage that this run needs and no earlier run did.
-    fn prepare(&mut self, given: &[Option<&[u8]>], wanted: &[usize]) -> Result<()> {
+    /// Makes the own storage of inputs and outputs that are not bound, where no earlier run did.
+    fn prepare(&mut self) -> Result<()> {
         let program = self.program.clone();
-        for i in 0..self.inputs.len() {
-            let port = &program.inputs[i];
+        for (i, port) in program.inputs.iter().enumerate() {
             if self.inputs[i].buffer().is_none() {
                 let own =
                     VulkanBuffer::new(&self.device, &format!("input \"{}\"", port.name), port.ty.bytes(), MemoryKind::Device)?;
                 self.inputs[i].own = Some(Arc::new(own));
                 self.write_cells(Root::Input(i as u32))?;
             }
-            if given[i].is_some() && self.inputs[i].moves.is_none() {
-                let bytes = port.ty.bytes();
-                let staging = VulkanBuffer::new(&self.device, &format!("input \"{}\"", port.name), bytes, MemoryKind::Upload)?;
-                let own = self.inputs[i].own.clone().ok_or_else(|| error!(Internal, "an input without storage"))?;
-                let commands = self.recorder.record(|r| {
-                    r.kernels_to_transfers();
-                    r.copy(&staging, &own, Copy { from: 0, to: 0, bytes });
-                    Ok(())
-                })?;
-                self.inputs[i].staging = Some(staging);
-                self.inputs[i].moves = Some(commands);
-            }
         }
-        for j in 0..self.outputs.len() {
-            let port = &program.outputs[j];
+        for (j, port) in program.outputs.iter().enumerate() {
             if port.location.root == Root::Output(j as u32) && self.outputs[j].buffer().is_none() {
-                // A value that is a part of this storage may be larger than the output: the plan says how large.
+                // The output may be a part of this storage: the plan says how large the whole is.
                 let bytes = program.output_storage_bytes(j);
                 let own = VulkanBuffer::new(&self.device, &format!("output \"{}\"", port.name), bytes, MemoryKind::Device)?;
                 self.outputs[j].own = Some(Arc::new(own));
                 self.write_cells(Root::Output(j as u32))?;
             }
         }
-        for &j in wanted {
-            self.prepare_download(j)?;
+        Ok(())
+    }
+
+    /// Puts an input's value where the next submit uploads it from.
+    pub fn stage(&mut self, i: usize, bytes: &[u8]) -> Result<()> {
+        if self.inputs[i].moves.is_none() {
+            let port = self.program.inputs[i].clone();
+            self.prepare()?;
+            let what = format!("input \"{}\"", port.name);
+            let staging = VulkanBuffer::new(&self.device, &what, port.ty.bytes(), MemoryKind::Upload)?;
+            let own = self.inputs[i].own.clone().ok_or_else(|| error!(Internal, "an input without storage"))?;
+            let commands = self.recorder.record(|r| {
+                r.kernels_to_transfers();
+                r.copy(&staging, &own, Copy { from: 0, to: 0, bytes: port.ty.bytes() });
+                Ok(())
+            })?;
+            self.inputs[i].staging = Some(staging);
+            self.inputs[i].moves = Some(commands);
         }
+        let staging = self.inputs[i].staging.as_mut().and_then(VulkanBuffer::mapped_mut);
+        staging.ok_or_else(|| error!(Internal, "staging memory is not mapped"))?[..bytes.len()].copy_from_slice(bytes);
         Ok(())
     }
 
@@ -335,19 +339,16 @@ impl VulkanMachine {
     }
 
     /// One submit: uploads, the program, feeds, downloads.
-    pub fn submit(&mut self, given: &[Option<&[u8]>], wanted: &[usize], run: RunNumbers) -> Result<()> {
-        self.prepare(given, wanted)?;
+    pub fn submit(&mut self, given: &[bool], wanted: &[usize], run: RunNumbers) -> Result<()> {
+        self.prepare()?;
         if self.main.is_none() || self.rerecord {
             self.warm_up()?;
         }
-        for (port, bytes) in self.inputs.iter_mut().zip(given) {
-            if let (Some(staging), Some(bytes)) = (&mut port.staging, bytes) {
-                let mapped = staging.mapped_mut().ok_or_else(|| error!(Internal, "staging memory is not mapped"))?;
-                mapped[..bytes.len()].copy_from_slice(bytes);
-            }
+        for &j in wanted {
+            self.prepare_download(j)?;
         }
         self.write_run_state(run)?;
-        let uploads = self.inputs.iter().zip(given).filter(|(_, g)| g.is_some()).filter_map(|(p, _)| p.moves.as_ref());
+        let uploads = self.inputs.iter().zip(given).filter(|(_, given)| **given).filter_map(|(p, _)| p.moves.as_ref());
         let copies = self.copies.iter().map(|c| &c.copy.commands);
         let downloads = wanted.iter().filter_map(|&j| self.outputs[j].moves.as_ref());
         let all = uploads.chain(&self.main).chain(copies).chain(downloads);
@@ -414,8 +415,7 @@ impl VulkanMachine {
 
     /// Sets addresses and lengths of all copies; needed before a run whenever a binding or the extent has changed.
     pub fn refresh_copies(&mut self, bytes: impl Fn(&TensorType, bool) -> usize) -> Result<()> {
-        let given: Vec<Option<&[u8]>> = vec![None; self.inputs.len()];
-        self.prepare(&given, &[])?;
+        self.prepare()?;
         for i in 0..self.copies.len() {
             let (output, to, is_feed) = (self.copies[i].output, self.copies[i].to.clone(), self.copies[i].is_feed);
             let bytes = bytes(&self.program.outputs[output].ty, is_feed).min(to.ty().bytes());

@@ -48,8 +48,13 @@ impl Weights {
         Ok(weight)
     }
 
+    /// True if the weight of this name has been filled.
+    pub fn is_set(&self, name: &str) -> bool {
+        self.map.read().is_ok_and(|map| map.get(name).is_some_and(|w| w.is_filled()))
+    }
+
     /// Fills a weight. If the name is known (declared by a compile or set before) floats are converted to its type; otherwise the name
-    /// takes this type. `owner` names who asked, for messages.
+    /// takes this type.
     pub fn set(&self, name: &str, element: ElementType, dims: Option<&[usize]>, data: &[u8]) -> Result<()> {
         let known = self.map.read().map_err(|_| error!(Internal, "weights failed before"))?.get(name).cloned();
         let weight = match (known, dims) {

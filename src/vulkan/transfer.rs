@@ -35,6 +35,14 @@ impl Transfer {
         })
     }
 
+    /// Frees the staging memory of downloads until the next one needs it.
+    pub fn trim(&self) -> Result<()> {
+        self.locked(|inner| {
+            inner.download = None;
+            Ok(())
+        })
+    }
+
     fn locked<R>(&self, act: impl FnOnce(&mut Inner) -> Result<R>) -> Result<R> {
         act(&mut *self.inner.lock().map_err(|_| error!(Internal, "a transfer failed before"))?)
     }

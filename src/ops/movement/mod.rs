@@ -2,4 +2,13 @@
 
 use super::Entry;
 
-pub const FAMILIES: &[&[Entry]] = &[];
+mod concat;
+pub mod rearrange;
+mod repeat;
+mod shape;
+mod slice;
+pub mod strided;
+pub mod transpose;
+mod types;
+
+pub const FAMILIES: &[&[Entry]] = &[shape::ENTRIES, transpose::ENTRIES, slice::ENTRIES, concat::ENTRIES, repeat::ENTRIES];

@@ -1,0 +1,387 @@
+//! Graphs as C sees them: making one, reading one from a file, asking about it.
+
+use std::ffi::{c_char, c_void};
+use std::sync::Arc;
+
+use super::boundary::{
+    Exclusive, boundary, bytes, caldera_status, fill_text, give, list, list_mut, object, quietly, sizes, text, wanted,
+};
+use super::error::caldera_error;
+use crate::formats::onnx::{Bindings, OnnxModel};
+use crate::graph::{Dim, Graph, ValueId};
+use crate::ops::OperatorRef;
+use crate::tensor::{ElementType, Tensor, TensorType};
+use crate::{Error, Result, Status, bail, ensure, error};
+
+/// A value of a graph: an input, a param, a constant, or the result of an operator. Valid for the graph that gave it.
+pub type caldera_value = u32;
+
+/// Stands for an optional input that is left out.
+pub const CALDERA_NO_VALUE: caldera_value = 0xFFFF_FFFF;
+
+/// A graph under construction, or read from a file.
+///
+/// One thread at a time may change it (a second gets BUSY); functions that take it const may overlap. It may be freed once it is compiled.
+pub struct caldera_graph(pub(super) Exclusive<GraphObject>);
+
+/// A graph, and the file it came from while that is not all known.
+pub(super) struct GraphObject {
+    graph: Graph,
+    /// Weights that came with the file.
+    pub params: Vec<(String, Tensor)>,
+    file: Option<(OnnxModel, Bindings)>,
+    /// Why the file is no graph yet.
+    pending: Option<Error>,
+}
+
+impl GraphObject {
+    fn new(graph: Graph, params: Vec<(String, Tensor)>) -> Self {
+        Self { graph, params, file: None, pending: None }
+    }
+
+    fn open(model: OnnxModel) -> Result<Self> {
+        let mut object = Self { file: Some((model, Bindings::default())), ..Self::new(Graph::new(), Vec::new()) };
+        object.read_file()?;
+        Ok(object)
+    }
+
+    /// Reads the file with what is bound so far. Shapes that are not known yet are no error before compile.
+    fn read_file(&mut self) -> Result<()> {
+        let Some((model, bindings)) = &self.file else { return Ok(()) };
+        match model.graph(bindings) {
+            Ok((graph, params)) => {
+                (self.graph, self.params, self.pending) = (graph, params, None);
+                Ok(())
+            }
+            Err(error) => {
+                let open = model.symbols()?.iter().any(|s| !bindings.dims.contains_key(s)) || bindings.inputs.is_empty();
+                let may_mend = matches!(error.status, Status::InvalidGraph | Status::InvalidArgument);
+                if !(open && may_mend) {
+                    return Err(error);
+                }
+                self.pending = Some(error);
+                Ok(())
+            }
+        }
+    }
+
+    /// The graph, or why it is none yet.
+    pub fn graph(&self) -> Result<&Graph> {
+        match &self.pending {
+            Some(error) => Err(error.clone().within("the file is no graph before its dimensions are bound")),
+            None => Ok(&self.graph),
+        }
+    }
+
+    fn graph_mut(&mut self) -> Result<&mut Graph> {
+        self.graph()?;
+        Ok(&mut self.graph)
+    }
+
+    /// Adds a node; absent inputs are CALDERA_NO_VALUE.
+    pub fn add(&mut self, operator: OperatorRef, name: &str, inputs: &[caldera_value]) -> Result<Vec<caldera_value>> {
+        let inputs: Vec<Option<ValueId>> = inputs.iter().map(|&v| (v != CALDERA_NO_VALUE).then_some(ValueId(v))).collect();
+        Ok(self.graph_mut()?.add(operator, name, &inputs)?.into_iter().map(|id| id.0).collect())
+    }
+
+    fn check(&self, value: caldera_value) -> Result<ValueId> {
+        let count = self.graph()?.values().len();
+        ensure!((value as usize) < count, InvalidArgument, "value {value} is not of this graph, which has {count}");
+        Ok(ValueId(value))
+    }
+}
+
+/// Makes an empty graph. Free it with `caldera_graph_free`.
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_graph_new(graph: *mut *mut caldera_graph, error: *mut *mut caldera_error) -> caldera_status {
+    boundary(error, || {
+        wanted(graph, "graph")?;
+        give(graph, Box::into_raw(Box::new(caldera_graph(Exclusive::new(GraphObject::new(Graph::new(), Vec::new()))))));
+        Ok(())
+    })
+}
+
+/// Frees a graph. Executables made of it live on. NULL is allowed.
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_graph_free(graph: *mut caldera_graph) {
+    quietly(|| {
+        if !graph.is_null() {
+            // SAFETY: the caller gives back what Caldera made, once.
+            drop(unsafe { Box::from_raw(graph) });
+        }
+    });
+}
+
+/// An input: filled at each run, or by a bound handle. `type` is a `caldera_type`.
+///
+/// A dimension of -1 is symbolic: `dim_names[i]` names it, and `caldera_graph_bind_dim` gives it a size before compiling. `dim_names` may be NULL if
+/// no dimension is symbolic. Errors: INVALID_GRAPH (a name that is taken or empty, a packed type, more than 8 dimensions), INVALID_ARGUMENT.
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_graph_input(
+    graph: *mut caldera_graph,
+    name: *const c_char,
+    r#type: u32,
+    dims: *const i64,
+    dim_names: *const *const c_char,
+    rank: u32,
+    value: *mut caldera_value,
+    error: *mut *mut caldera_error,
+) -> caldera_status {
+    boundary(error, || {
+        let graph = object(graph, "graph")?;
+        wanted(value, "value")?;
+        let (name, element) = (text(name, "name")?, ElementType::from_number(r#type)?);
+        let names = if dim_names.is_null() { &[] } else { list(dim_names, rank as usize, "dim_names")? };
+        let mut all = Vec::new();
+        for (i, &d) in list(dims, rank as usize, "dims")?.iter().enumerate() {
+            all.push(match d {
+                -1 => match names.get(i) {
+                    Some(&name) => Dim::Symbol(text(name, "the name of a symbolic dimension")?.into()),
+                    None => bail!(InvalidArgument, "input \"{name}\": dimension {i} is symbolic, but dim_names is NULL"),
+                },
+                _ => Dim::Fixed(usize::try_from(d).map_err(|_| error!(InvalidArgument, "input \"{name}\": a dimension of {d}"))?),
+            });
+        }
+        let id = graph.0.write()?.graph_mut()?.input(name, element, &all)?;
+        give(value, id.0);
+        Ok(())
+    })
+}
+
+/// A weight: set once, shared by every executable that is compiled against the same weights. `type` may be a packed block type.
+///
+/// Errors: INVALID_GRAPH (a name that is taken or empty, rows that are no multiple of the block, more than 8 dimensions), INVALID_ARGUMENT.
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_graph_param(
+    graph: *mut caldera_graph,
+    name: *const c_char,
+    r#type: u32,
+    dims: *const i64,
+    rank: u32,
+    value: *mut caldera_value,
+    error: *mut *mut caldera_error,
+) -> caldera_status {
+    boundary(error, || {
+        let graph = object(graph, "graph")?;
+        wanted(value, "value")?;
+        let (name, element, dims) = (text(name, "name")?, ElementType::from_number(r#type)?, sizes(dims, rank)?);
+        let id = graph.0.write()?.graph_mut()?.param(name, element, &dims)?;
+        give(value, id.0);
+        Ok(())
+    })
+}
+
+/// Data inside the graph, copied by the call. `size` is in bytes and must be what type and dims need.
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_graph_constant(
+    graph: *mut caldera_graph,
+    r#type: u32,
+    dims: *const i64,
+    rank: u32,
+    data: *const c_void,
+    size: usize,
+    value: *mut caldera_value,
+    error: *mut *mut caldera_error,
+) -> caldera_status {
+    boundary(error, || {
+        let graph = object(graph, "graph")?;
+        wanted(value, "value")?;
+        let ty = TensorType::checked(ElementType::from_number(r#type)?, &sizes(dims, rank)?)?;
+        let tensor = Tensor::from_bytes(ty, bytes(data, size, "data")?)?;
+        let mut graph = graph.0.write()?;
+        let graph = graph.graph_mut()?;
+        let name = format!("constant.{}", graph.values().len());
+        give(value, graph.constant(&name, Arc::new(tensor))?.0);
+        Ok(())
+    })
+}
+
+/// Marks a value as an output under a name of its own.
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_graph_output(
+    graph: *mut caldera_graph,
+    name: *const c_char,
+    value: caldera_value,
+    error: *mut *mut caldera_error,
+) -> caldera_status {
+    boundary(error, || {
+        let (graph, name) = (object(graph, "graph")?, text(name, "name")?);
+        let mut graph = graph.0.write()?;
+        let id = graph.check(value)?;
+        graph.graph_mut()?.output(name, id)
+    })
+}
+
+/// Names the operator that made a value, for messages, profiles and printing. Without it the name is made of operator and number.
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_graph_set_name(
+    graph: *mut caldera_graph,
+    value: caldera_value,
+    name: *const c_char,
+    error: *mut *mut caldera_error,
+) -> caldera_status {
+    boundary(error, || {
+        let (graph, name) = (object(graph, "graph")?, text(name, "name")?);
+        let mut graph = graph.0.write()?;
+        let id = graph.check(value)?;
+        graph.graph_mut()?.rename(id, name)
+    })
+}
+
+/// Element type and shape of a value. `*rank` is the room in `dims` on the way in and the rank on the way out; `type` and `dims` may be NULL.
+///
+/// Errors: INVALID_GRAPH while the shape depends on a symbolic dimension that is not bound.
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_graph_value_type(
+    graph: *const caldera_graph,
+    value: caldera_value,
+    r#type: *mut u32,
+    dims: *mut i64,
+    rank: *mut u32,
+    error: *mut *mut caldera_error,
+) -> caldera_status {
+    boundary(error, || {
+        let graph = object(graph, "graph")?.0.read()?;
+        let ty = graph.graph()?.ty(graph.check(value)?)?;
+        if !dims.is_null() {
+            wanted(rank, "rank")?;
+            // SAFETY: `rank` was checked.
+            let room = unsafe { *rank } as usize;
+            ensure!(room >= ty.rank(), InvalidArgument, "there is room for {room} dimensions, {ty} has {}", ty.rank());
+            for (out, &d) in list_mut(dims, ty.rank(), "dims")?.iter_mut().zip(&ty.dims) {
+                *out = d as i64;
+            }
+        }
+        give(rank, ty.rank() as u32);
+        give(r#type, ty.element as u32);
+        Ok(())
+    })
+}
+
+/// Gives a symbolic dimension its size. Binding again changes it.
+///
+/// Errors: INVALID_ARGUMENT (an unknown name, a negative size), INVALID_GRAPH (an operator refuses the shapes that follow; nothing changes then).
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_graph_bind_dim(
+    graph: *mut caldera_graph,
+    name: *const c_char,
+    size: i64,
+    error: *mut *mut caldera_error,
+) -> caldera_status {
+    boundary(error, || {
+        let (graph, name) = (object(graph, "graph")?, text(name, "name")?);
+        let size = usize::try_from(size).map_err(|_| error!(InvalidArgument, "dimension \"{name}\": a size of {size}"))?;
+        let mut graph = graph.0.write()?;
+        let Some((model, bindings)) = &mut graph.file else { return graph.graph_mut()?.bind_dim(name, size) };
+        ensure!(model.symbols()?.iter().any(|s| s == name), InvalidArgument, "the graph has no symbolic dimension \"{name}\"");
+        let before = bindings.dims.insert(name.into(), size);
+        let read = graph.read_file();
+        if read.is_err()
+            && let Some((_, bindings)) = &mut graph.file
+        {
+            match before {
+                Some(before) => drop(bindings.dims.insert(name.into(), before)),
+                None => drop(bindings.dims.remove(name)),
+            }
+        }
+        read
+    })
+}
+
+/// Binds an input of a graph from a file to a value: for inputs that shapes or an If depend on (a sampling rate, a length). It is then no input of
+/// the graph any more. The data is copied.
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_graph_bind_input(
+    graph: *mut caldera_graph,
+    name: *const c_char,
+    r#type: u32,
+    dims: *const i64,
+    rank: u32,
+    data: *const c_void,
+    size: usize,
+    error: *mut *mut caldera_error,
+) -> caldera_status {
+    boundary(error, || {
+        let (graph, name) = (object(graph, "graph")?, text(name, "name")?);
+        let ty = TensorType::checked(ElementType::from_number(r#type)?, &sizes(dims, rank)?)?;
+        let tensor = Tensor::from_bytes(ty, bytes(data, size, "data")?)?;
+        let mut graph = graph.0.write()?;
+        let Some((model, bindings)) = &mut graph.file else {
+            bail!(InvalidArgument, "input \"{name}\" cannot be bound: the graph is not from a file; use a constant")
+        };
+        ensure!(model.all_input_names().contains(&name), InvalidArgument, "the model has no input \"{name}\"");
+        bindings.inputs.insert(name.into(), tensor);
+        let read = graph.read_file();
+        if read.is_err()
+            && let Some((_, bindings)) = &mut graph.file
+        {
+            bindings.inputs.remove(name);
+        }
+        read
+    })
+}
+
+/// How `caldera_graph_print` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum caldera_print_format {
+    /// One line a value.
+    CALDERA_PRINT_TEXT = 0,
+    /// Graphviz.
+    CALDERA_PRINT_DOT = 1,
+}
+
+/// The graph as text, by count-then-fill: `size` is the room in bytes on the way in, and what the text needs with its zero on the way out. `format`
+/// is a `caldera_print_format`.
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_graph_print(
+    graph: *const caldera_graph,
+    format: u32,
+    out: *mut c_char,
+    size: *mut usize,
+    error: *mut *mut caldera_error,
+) -> caldera_status {
+    boundary(error, || {
+        let graph = object(graph, "graph")?.0.read()?;
+        match format {
+            0 => fill_text(&graph.graph()?.to_text(), out, size),
+            1 => fill_text(&graph.graph()?.to_dot(), out, size),
+            other => bail!(InvalidArgument, "there is no print format {other}"),
+        }
+    })
+}
+
+/// Reads an ONNX file. Weights stay in the file until they are needed; a compile sets them. Free the graph with `caldera_graph_free`.
+///
+/// Errors: FILE (unreadable, broken), UNSUPPORTED (lists every operator that is missing), INVALID_GRAPH.
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_graph_load_onnx(
+    path: *const c_char,
+    graph: *mut *mut caldera_graph,
+    error: *mut *mut caldera_error,
+) -> caldera_status {
+    boundary(error, || {
+        let path = text(path, "path")?;
+        wanted(graph, "graph")?;
+        let made = GraphObject::open(OnnxModel::open(path)?)?;
+        give(graph, Box::into_raw(Box::new(caldera_graph(Exclusive::new(made)))));
+        Ok(())
+    })
+}
+
+/// Reads an ONNX model from memory, which may be freed after the call. It cannot have external data.
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_graph_load_onnx_memory(
+    data: *const c_void,
+    size: usize,
+    graph: *mut *mut caldera_graph,
+    error: *mut *mut caldera_error,
+) -> caldera_status {
+    boundary(error, || {
+        let data = bytes(data, size, "data")?;
+        wanted(graph, "graph")?;
+        let made = GraphObject::open(OnnxModel::from_bytes(data)?)?;
+        give(graph, Box::into_raw(Box::new(caldera_graph(Exclusive::new(made)))));
+        Ok(())
+    })
+}
