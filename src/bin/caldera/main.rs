@@ -1,13 +1,18 @@
 //! The program: one subcommand, one file.
 
+mod devices;
+mod inspect;
+mod out;
+mod run;
 mod runner;
+mod values;
 mod verify;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Runs neural networks on any Vulkan GPU.
+/// Runs neural networks on any Vulkan GPU
 #[derive(Parser)]
 #[command(version, about)]
 struct Arguments {
@@ -17,12 +22,18 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Devices(devices::Arguments),
+    Run(run::Arguments),
     Verify(verify::Arguments),
+    Inspect(inspect::Arguments),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
+        Command::Devices(arguments) => devices::main(&arguments),
+        Command::Run(arguments) => run::main(&arguments),
         Command::Verify(arguments) => verify::main(&arguments),
+        Command::Inspect(arguments) => inspect::main(&arguments),
     };
     result.unwrap_or_else(|error| {
         eprintln!("caldera: {error}");

@@ -16,6 +16,7 @@ use caldera::tensor::{Tensor, TensorType};
 use caldera::{Result, bail, ensure, error};
 use indicatif::ProgressBar;
 
+use crate::out::say;
 use crate::runner;
 
 /// Runs models on test data and compares the outputs
@@ -54,7 +55,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
         bar.set_message(name.clone());
         let outcome = verify(folder, &device, arguments);
         if !arguments.json {
-            bar.suspend(|| println!("{}", line(&name, &outcome)));
+            bar.suspend(|| say!("{}", line(&name, &outcome)));
         }
         results.push((name, outcome));
         bar.inc(1);
@@ -65,9 +66,9 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     let failed = count(|o| matches!(o, Outcome::Failed(_)));
     let skipped = count(|o| matches!(o, Outcome::Skipped(_)));
     if arguments.json {
-        println!("{}", json(&results, [passed, failed, skipped]));
+        say!("{}", json(&results, [passed, failed, skipped]));
     } else {
-        println!("{passed} passed, {failed} failed, {skipped} skipped");
+        say!("{passed} passed, {failed} failed, {skipped} skipped");
     }
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
