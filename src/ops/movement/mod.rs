@@ -3,6 +3,9 @@
 use super::Entry;
 
 mod concat;
+mod gather;
+mod gather_elements;
+mod index;
 pub mod rearrange;
 mod repeat;
 mod shape;
@@ -11,4 +14,12 @@ pub mod strided;
 pub mod transpose;
 mod types;
 
-pub const FAMILIES: &[&[Entry]] = &[shape::ENTRIES, transpose::ENTRIES, slice::ENTRIES, concat::ENTRIES, repeat::ENTRIES];
+pub const FAMILIES: &[&[Entry]] = &[
+    shape::ENTRIES,
+    transpose::ENTRIES,
+    slice::ENTRIES,
+    concat::ENTRIES,
+    repeat::ENTRIES,
+    gather::ENTRIES,
+    gather_elements::ENTRIES,
+];

@@ -1,7 +1,7 @@
 //! Narrow, Slice and Split: parts of a tensor. A part that lies in one piece is a view.
 
 use super::rearrange::{Rearrange, rearrange};
-use super::strided::{StridedCopy, VIEW_ALIGNMENT, signed_strides};
+use super::strided::{StridedCopy, VIEW_ALIGNMENT, block_dims, signed_strides};
 use super::types::{EVERY, WIDTHS};
 use crate::ops::{Attribute, Attributes, Case, Inputs, Lowering, Operator, Reference};
 use crate::tensor::{ElementType, Tensor, TensorType, normalize_axis};
@@ -25,19 +25,10 @@ attributes! {
 crate::entries!(Narrow: narrow_cases, Slice: slice_cases, Split: split_cases);
 rearrange!(Narrow, Slice);
 
-/// Dims and strides in whole blocks: a packed block is moved as one element.
-fn in_blocks(ty: &TensorType) -> Vec<usize> {
-    let mut dims = ty.dims.clone();
-    if let Some(last) = dims.last_mut() {
-        *last /= ty.element.block_elements();
-    }
-    dims
-}
-
 /// The copy of `len` elements from `start` along an axis.
 fn part(x: &TensorType, axis: usize, start: usize, len: usize) -> StridedCopy {
     let block = if axis + 1 == x.rank() { x.element.block_elements() } else { 1 };
-    let mut dims = in_blocks(x);
+    let mut dims = block_dims(x);
     let strides = signed_strides(&dims);
     dims[axis] = len / block;
     let bytes = x.element.block_bytes();

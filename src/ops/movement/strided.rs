@@ -222,9 +222,13 @@ pub fn divider(d: usize) -> Result<[u32; 2]> {
     Ok([multiplier as u32, shift])
 }
 
-/// Bytes of one element as data movement sees it: a packed block counts as one.
-pub fn element_bytes(ty: &TensorType) -> usize {
-    ty.element.block_bytes()
+/// Dims in which a packed block counts as one element.
+pub fn block_dims(ty: &TensorType) -> Vec<usize> {
+    let mut dims = ty.dims.clone();
+    if let Some(last) = dims.last_mut() {
+        *last /= ty.element.block_elements();
+    }
+    dims
 }
 
 /// Strides in elements as signed numbers.
