@@ -9,6 +9,7 @@ pub mod formats;
 pub mod graph;
 pub mod kernels;
 pub mod log;
+pub mod models;
 pub mod ops;
 pub mod passes;
 pub mod plan;

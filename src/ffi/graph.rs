@@ -35,7 +35,7 @@ pub(super) struct GraphObject {
 }
 
 impl GraphObject {
-    fn new(graph: Graph, params: Vec<(String, Tensor)>) -> Self {
+    pub fn new(graph: Graph, params: Vec<(String, Tensor)>) -> Self {
         Self { graph, params, file: None, pending: None }
     }
 

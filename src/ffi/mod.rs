@@ -8,6 +8,7 @@ mod buffer;
 mod device;
 mod error;
 mod executable;
+mod gguf;
 mod graph;
 mod version;
 mod weights;
@@ -18,5 +19,6 @@ pub use device::caldera_device;
 pub use error::caldera_error;
 pub use executable::caldera_executable;
 
+pub use gguf::caldera_gguf;
 pub use graph::{caldera_graph, caldera_value};
 pub use weights::caldera_weights;

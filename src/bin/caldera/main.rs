@@ -4,6 +4,7 @@ mod devices;
 mod inspect;
 mod out;
 mod run;
+mod generate;
 mod runner;
 mod values;
 mod verify;

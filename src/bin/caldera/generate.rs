@@ -1,0 +1,102 @@
+//! `caldera generate`: text from a language model.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use caldera::formats::gguf::Gguf;
+use caldera::models::{self, Sampling, Session, SessionOptions};
+use caldera::tensor::ElementType;
+use caldera::{Result, bail};
+
+use crate::runner;
+
+/// Continues a text with a language model
+///
+/// The text goes to standard output as it comes, the speed to standard error.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// A GGUF file
+    model: PathBuf,
+    /// The text to continue
+    #[arg(short, long)]
+    prompt: String,
+    /// Tokens to generate
+    #[arg(short = 'n', long, default_value_t = 256)]
+    tokens: usize,
+    /// 0: always the most likely token
+    #[arg(long, default_value_t = 0.8)]
+    temperature: f64,
+    /// Draw only from the k most likely tokens; 0: from all
+    #[arg(long, default_value_t = 40)]
+    top_k: i64,
+    /// Draw only from the most likely tokens that together reach this probability
+    #[arg(long, default_value_t = 0.95)]
+    top_p: f64,
+    #[arg(long, default_value_t = 0.0)]
+    min_p: f64,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The longest sequence; by default what the model was made for, at most 4096
+    #[arg(long)]
+    context: Option<usize>,
+    /// Tokens of the prompt that one run takes
+    #[arg(long, default_value_t = 64)]
+    chunk: usize,
+    /// The caches' element type: f32, f16 or bf16
+    #[arg(long, default_value = "f16")]
+    cache: String,
+    /// The device: an index, a UUID, a kind, or "cpu"
+    #[arg(long)]
+    device: Option<String>,
+}
+
+pub fn main(arguments: &Arguments) -> Result<ExitCode> {
+    let gguf = Gguf::open(&arguments.model)?;
+    let tokenizer = gguf.text("tokenizer.ggml.model")?.unwrap_or("none");
+    if tokenizer != "byte" {
+        bail!(Unsupported, "the tokenizer \"{tokenizer}\" is not known; known is: byte");
+    }
+    let device = runner::open(arguments.device.as_deref())?;
+    eprintln!("device: {}", device.info().name);
+    let options = SessionOptions {
+        context: arguments.context.map_or_else(|| models::default_context(&gguf), Ok)?,
+        chunk: arguments.chunk,
+        cache: ElementType::from_name(&arguments.cache)?,
+        sampling: Some(Sampling {
+            temperature: arguments.temperature,
+            top_k: arguments.top_k,
+            top_p: arguments.top_p,
+            min_p: arguments.min_p,
+        }),
+        seed: arguments.seed,
+    };
+    let mut session = Session::new(&device, &gguf, &options, |_, _| {})?;
+    let prompt: Vec<i64> = arguments.prompt.bytes().map(i64::from).collect();
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(arguments.prompt.as_bytes());
+    let start = Instant::now();
+    let mut token = session.feed(&prompt, None)?;
+    let prompt_time = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let room = options.context - session.position();
+    let count = arguments.tokens.min(room);
+    for _ in 0..count {
+        let Some(byte) = token else { break };
+        // A reader that went away (a closed pipe) ends the program quietly.
+        if out.write_all(&[byte as u8]).and_then(|()| out.flush()).is_err() {
+            return Ok(ExitCode::SUCCESS);
+        }
+        token = session.feed(&[byte], None)?;
+    }
+    let _ = writeln!(out);
+    let seconds = start.elapsed().as_secs_f64();
+    eprintln!(
+        "prompt: {} tokens, {:.1} tokens/s; generated: {count} tokens, {:.1} tokens/s",
+        prompt.len(),
+        prompt.len() as f64 / prompt_time,
+        count as f64 / seconds
+    );
+    Ok(ExitCode::SUCCESS)
+}
