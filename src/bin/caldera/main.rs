@@ -25,6 +25,7 @@ struct Arguments {
 enum Command {
     Devices(devices::Arguments),
     Run(run::Arguments),
+    Generate(generate::Arguments),
     Verify(verify::Arguments),
     Inspect(inspect::Arguments),
 }
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Devices(arguments) => devices::main(&arguments),
         Command::Run(arguments) => run::main(&arguments),
+        Command::Generate(arguments) => generate::main(&arguments),
         Command::Verify(arguments) => verify::main(&arguments),
         Command::Inspect(arguments) => inspect::main(&arguments),
     };
