@@ -191,7 +191,10 @@ fn weights_are_shared_and_converted() {
         assert_eq!(run1(&mut add, &[Some(x)]).expect("runs"), [2.0, 3.0, 4.0]);
         let (status, text) = message(add.set_param("w", ElementType::F32, &[0; 8]));
         assert_eq!(status, Status::InvalidArgument);
-        assert!(text.contains("\"w\"") && text.contains("got 8 bytes") && text.contains("needs 12") && text.contains("Add"), "{text}");
+        assert!(
+            text.contains("\"w\"") && text.contains("got 8 bytes") && text.contains("needs 12") && text.contains("Add"),
+            "{text}"
+        );
         assert!(add.set_param("v", ElementType::F32, &[0; 12]).is_err());
         assert!(add.set_param("w", ElementType::I32, &[0; 12]).is_err());
         let mut other = Graph::new();
@@ -222,7 +225,10 @@ fn one_buffer_serves_two_executables() {
 fn an_output_can_live_in_a_buffer_also_in_the_input_s_own() {
     for device in devices() {
         let mut e = compile(&device, &plus_one(3));
-        let (x, y) = (Buffer::new(&device, TensorType::new(ElementType::F32, [3])), Buffer::new(&device, TensorType::new(ElementType::F32, [3])));
+        let (x, y) = (
+            Buffer::new(&device, TensorType::new(ElementType::F32, [3])),
+            Buffer::new(&device, TensorType::new(ElementType::F32, [3])),
+        );
         let (x, y) = (x.expect("memory"), y.expect("memory"));
         e.bind_handle(0, &x).expect("binds");
         e.bind_output(0, Some(&y)).expect("binds");

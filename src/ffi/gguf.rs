@@ -63,7 +63,11 @@ pub struct caldera_model_options {
 ///
 /// Errors: FILE. No size in the file is trusted: a broken file is an error, and costs no memory.
 #[unsafe(no_mangle)]
-pub extern "C" fn caldera_gguf_open(path: *const c_char, gguf: *mut *mut caldera_gguf, error: *mut *mut caldera_error) -> caldera_status {
+pub extern "C" fn caldera_gguf_open(
+    path: *const c_char,
+    gguf: *mut *mut caldera_gguf,
+    error: *mut *mut caldera_error,
+) -> caldera_status {
     boundary(error, || {
         let path = text(path, "path")?;
         wanted(gguf, "gguf")?;

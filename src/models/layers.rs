@@ -81,7 +81,13 @@ impl<'a> Builder<'a> {
     }
 
     /// A node of one result, named.
-    pub fn node(&mut self, operator: &str, name: &str, list: &[(&str, Attribute)], inputs: &[Option<ValueId>]) -> Result<Vec<ValueId>> {
+    pub fn node(
+        &mut self,
+        operator: &str,
+        name: &str,
+        list: &[(&str, Attribute)],
+        inputs: &[Option<ValueId>],
+    ) -> Result<Vec<ValueId>> {
         self.graph.add(build(operator, &attributes(list))?, name, inputs)
     }
 
@@ -206,7 +212,15 @@ impl<'a> Builder<'a> {
     }
 
     /// Causal attention of q [S, queries * size] over the caches: [S, queries * size].
-    pub fn attention(&mut self, q: ValueId, k: ValueId, v: ValueId, heads: Heads, sequence: &Sequence, name: &str) -> Result<ValueId> {
+    pub fn attention(
+        &mut self,
+        q: ValueId,
+        k: ValueId,
+        v: ValueId,
+        heads: Heads,
+        sequence: &Sequence,
+        name: &str,
+    ) -> Result<ValueId> {
         let tokens = self.options.tokens;
         let q = self.cast(q, self.options.cache, &format!("{name}.q"))?;
         let q = self.reshape(q, &[1, tokens, heads.queries, heads.size], &format!("{name}.q_heads"))?;

@@ -69,7 +69,14 @@ impl Session {
     pub fn feed(&mut self, tokens: &[i64], logits: Option<&mut [f32]>) -> Result<Option<i64>> {
         ensure!(!tokens.is_empty(), InvalidArgument, "no tokens");
         let free = self.context - self.position;
-        ensure!(tokens.len() <= free, InvalidArgument, "{} tokens do not fit: {} of {} are used", tokens.len(), self.position, self.context);
+        ensure!(
+            tokens.len() <= free,
+            InvalidArgument,
+            "{} tokens do not fit: {} of {} are used",
+            tokens.len(),
+            self.position,
+            self.context
+        );
         let mut left = tokens;
         let (mut logits, mut token) = (logits, None);
         while !left.is_empty() {

@@ -1,10 +1,10 @@
 //! The program: one subcommand, one file.
 
 mod devices;
+mod generate;
 mod inspect;
 mod out;
 mod run;
-mod generate;
 mod runner;
 mod values;
 mod verify;
