@@ -5,12 +5,37 @@ use std::collections::HashMap;
 use super::context::Context;
 use super::read::Operand;
 use super::{DOMAIN, attributes, proto};
-use crate::ops::{Attributes, build};
+use crate::ops::{Attribute, Attributes, build};
 use crate::tensor::ElementType;
 use crate::{Result, ensure};
 
 /// The newest version of the operator set.
 pub const VERSION: i64 = 1;
+
+/// Inputs of nodes that are attributes of the operators, since shapes follow from them: operator, input, attribute.
+const KNOWN_INPUTS: &[(&str, usize, &str)] =
+    &[("OneHot", 1, "depth"), ("Trilu", 1, "k"), ("Range", 0, "start"), ("Range", 1, "limit"), ("Range", 2, "delta")];
+
+/// Moves the inputs that must be known to the attributes. A node that has the attributes already is left as it is.
+fn take_known_inputs(cx: &mut Context, given: &mut Attributes, inputs: &mut Vec<Option<Operand>>) -> Result<()> {
+    let name = cx.node.op_type.as_str();
+    for &(_, i, attribute) in
+        KNOWN_INPUTS.iter().rev().filter(|row| row.0 == name && !given.contains_key(row.2)).collect::<Vec<_>>()
+    {
+        if inputs.get(i).is_none_or(Option::is_none) {
+            continue;
+        }
+        let value = cx.constant(i)?;
+        let whole = value.element().is_integer() && value.ty().elements() == 1 && name != "Range";
+        let value = match whole.then(|| i64::try_from(value.to_i128()[0]).ok()).flatten() {
+            Some(number) => Attribute::Int(number),
+            None => Attribute::Tensor((*value).clone()),
+        };
+        given.insert(attribute.into(), value);
+        inputs.remove(i);
+    }
+    Ok(())
+}
 
 /// Which input of an operator holds packed weights.
 pub fn weight_input(operator: &str) -> usize {
@@ -70,7 +95,8 @@ pub fn convert(cx: &mut Context) -> Result<Vec<Operand>> {
         let weights = cx.input_type(k)?;
         ensure!(weights.element == ty, InvalidGraph, "input {k} is {weights}, weight_type says {ty}");
     }
+    let mut inputs = cx.inputs.clone();
+    take_known_inputs(cx, &mut given, &mut inputs)?;
     let operator = build(&cx.node.op_type, &given)?;
-    let inputs = cx.inputs.clone();
     cx.add(operator, &inputs)
 }

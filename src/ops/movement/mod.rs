@@ -5,7 +5,9 @@ use super::Entry;
 mod concat;
 mod gather;
 mod gather_elements;
+mod generate;
 mod index;
+mod pad;
 pub mod rearrange;
 mod repeat;
 mod shape;
@@ -20,6 +22,8 @@ pub const FAMILIES: &[&[Entry]] = &[
     slice::ENTRIES,
     concat::ENTRIES,
     repeat::ENTRIES,
+    pad::ENTRIES,
     gather::ENTRIES,
     gather_elements::ENTRIES,
+    generate::ENTRIES,
 ];
