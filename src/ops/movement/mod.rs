@@ -10,6 +10,8 @@ mod index;
 mod pad;
 pub mod rearrange;
 mod repeat;
+mod scatter;
+mod scatter_lower;
 mod shape;
 mod slice;
 pub mod strided;
@@ -25,5 +27,6 @@ pub const FAMILIES: &[&[Entry]] = &[
     pad::ENTRIES,
     gather::ENTRIES,
     gather_elements::ENTRIES,
+    scatter::ENTRIES,
     generate::ENTRIES,
 ];
