@@ -109,7 +109,7 @@ impl Program {
         if let Some(caps) = caps {
             for n in 0..graph.nodes().len() {
                 let before = sink.temps.len();
-                lower_node(&graph, n, caps, options, &mut sink)?;
+                lower_node(&graph, n, &storages, caps, options, &mut sink)?;
                 temps_of.resize(sink.temps.len(), n);
                 debug_assert!(before <= temps_of.len());
             }
@@ -171,15 +171,11 @@ impl Program {
     }
 }
 
-fn lower_node(graph: &Graph, n: usize, caps: &Caps, options: &Options, sink: &mut Sink) -> Result<()> {
+fn lower_node(graph: &Graph, n: usize, storages: &Storages, caps: &Caps, options: &Options, sink: &mut Sink) -> Result<()> {
     let node = &graph.nodes()[n];
     let inputs = node.inputs.iter().map(|id| id.map(|id| Ok((id, graph.ty(id)?))).transpose()).collect::<Result<Vec<_>>>()?;
     let outputs = node.outputs.iter().map(|&id| Ok((id, graph.ty(id)?))).collect::<Result<Vec<_>>>()?;
-    let types: Vec<Option<&TensorType>> = inputs.iter().map(|i| i.map(|(_, ty)| ty)).collect();
-    let out_types: Vec<TensorType> = outputs.iter().map(|(_, ty)| (*ty).clone()).collect();
-    let views = node.operator.views(&crate::ops::Inputs(&types), &out_types);
-    let is_view = |o: usize| views.get(o).copied().flatten().is_some();
-    if (0..outputs.len()).all(|o| is_view(o) || outputs[o].1.elements() == 0) {
+    if outputs.iter().all(|(id, ty)| storages.is_view[id.index()] || ty.elements() == 0) {
         return Ok(());
     }
     let used = node

@@ -6,6 +6,9 @@ use crate::ops::Inputs;
 
 use super::program::Root;
 
+/// Every value starts at a multiple of this many bytes, so that kernels may use the widest loads. A view that would not is copied.
+pub const VALUE_ALIGNMENT: usize = 16;
+
 /// Bytes that one or several values live in.
 #[derive(Clone, Debug)]
 pub struct Storage {
@@ -24,6 +27,8 @@ pub struct Storages {
     pub of: Vec<Option<(usize, usize)>>,
     /// For each graph output, whether it has a root of its own.
     pub own_output: Vec<bool>,
+    /// For each value, whether it is a view: no kernel runs for it.
+    pub is_view: Vec<bool>,
 }
 
 /// Last node that reads each value; graph outputs are read at the end.
@@ -56,8 +61,12 @@ impl Storages {
 /// Decides views, updates and in-place results, then the roots of outputs and the lifetimes.
 pub fn assign(graph: &Graph, constants: &mut Vec<u8>) -> Result<Storages> {
     let last = last_uses(graph);
-    let mut out =
-        Storages { list: Vec::new(), of: vec![None; graph.values().len()], own_output: vec![false; graph.outputs().len()] };
+    let mut out = Storages {
+        list: Vec::new(),
+        of: vec![None; graph.values().len()],
+        own_output: vec![false; graph.outputs().len()],
+        is_view: vec![false; graph.values().len()],
+    };
     for (i, &id) in graph.inputs().iter().enumerate() {
         out.new_storage(id, graph.ty(id)?.bytes(), Some(Root::Input(i as u32)), 0);
     }
@@ -81,8 +90,10 @@ pub fn assign(graph: &Graph, constants: &mut Vec<u8>) -> Result<Storages> {
         for (o, &id) in node.outputs.iter().enumerate() {
             let view = views.get(o).copied().flatten().and_then(|(i, offset)| Some((node.inputs[i]?, offset)));
             let update = node.operator.updates().into_iter().find(|u| u.0 == o).and_then(|u| node.inputs[u.1]);
-            if let Some((of, offset)) = view {
+            let starts = view.and_then(|(of, offset)| Some(out.of[of.index()]?.1 + offset));
+            if let (Some((of, offset)), true) = (view, starts.is_some_and(|s| s.is_multiple_of(VALUE_ALIGNMENT))) {
                 out.alias(id, of, offset);
+                out.is_view[id.index()] = true;
             } else if let Some(of) = update {
                 out.alias(id, of, 0);
             } else if let Some(of) = in_place(graph, &out, &last, n, o, &ins)? {

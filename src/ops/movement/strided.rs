@@ -149,8 +149,12 @@ impl StridedCopy {
         axes
     }
 
-    /// True if an offset may pass what 31 bits of units hold.
+    /// True if an offset may pass what 31 bits of units hold, or may be negative: drivers differ in how they read a 32-bit index
+    /// with its top bit set.
     fn is_wide(&self, unit: usize) -> bool {
+        if self.axes.iter().any(|a| a.from < 0 || a.to < 0) {
+            return true;
+        }
         let span = |stride: fn(&Axis) -> i64| -> usize {
             self.axes.iter().map(|a| stride(a).unsigned_abs() as usize * (a.size - 1)).sum::<usize>() + self.run
         };
@@ -162,7 +166,8 @@ impl StridedCopy {
         if self.is_empty() {
             return Ok(());
         }
-        let unit = self.unit();
+        // Values start at multiples of 16 bytes; parts of them may not.
+        let unit = common_unit([self.unit(), x.offset, y.offset]);
         let mut parts = Vec::new();
         self.parts(unit, PART, &mut parts);
         parts.into_iter().try_for_each(|part| part.dispatch(unit, at, x, y))
