@@ -2,6 +2,7 @@
 
 use ash::vk;
 
+use super::bfloat16;
 use crate::kernels::{Caps, CoopShape};
 
 /// How a device is attached. The order is that of preference.
@@ -37,6 +38,8 @@ pub struct Features {
     pub full_subgroups: bool,
     pub float_controls: bool,
     pub cooperative_matrix: bool,
+    /// bf16 as a type of shaders, and in cooperative matrices.
+    pub bfloat16: bool,
 }
 
 /// Features to hide, so that the paths of lesser devices can be tested.
@@ -58,6 +61,7 @@ impl Features {
             subgroup_shuffle: self.subgroup_shuffle && !hidden.subgroup_shuffle,
             subgroup_vote_ballot: self.subgroup_vote_ballot && !hidden.subgroup_vote_ballot,
             cooperative_matrix: self.cooperative_matrix && !hidden.cooperative_matrix,
+            bfloat16: self.bfloat16 && !hidden.bfloat16 && !hidden.cooperative_matrix,
             ..self
         }
     }
@@ -95,6 +99,8 @@ impl Features {
             (self.integer_dot_product, 6018),
             (self.integer_dot_product, 6019),
             (self.cooperative_matrix, 6022),
+            (self.bfloat16, 5116),
+            (self.bfloat16, 5118),
             (self.float_controls, 4466),
         ];
         rows.into_iter().chain(subgroup).filter(|r| r.0).map(|r| r.1).collect()
@@ -227,10 +233,13 @@ fn pick_queue_family(families: &[vk::QueueFamilyProperties]) -> Option<u32> {
 fn device_extensions(instance: &ash::Instance, handle: vk::PhysicalDevice) -> Vec<&'static std::ffi::CStr> {
     // SAFETY: the handle is of this instance.
     let found = unsafe { instance.enumerate_device_extension_properties(handle) }.unwrap_or_default();
-    [ash::khr::cooperative_matrix::NAME, ash::khr::shader_integer_dot_product::NAME, ash::ext::subgroup_size_control::NAME]
-        .into_iter()
-        .filter(|name| found.iter().any(|e| e.extension_name_as_c_str() == Ok(name)))
-        .collect()
+    let known = [
+        ash::khr::cooperative_matrix::NAME,
+        ash::khr::shader_integer_dot_product::NAME,
+        ash::ext::subgroup_size_control::NAME,
+        bfloat16::NAME,
+    ];
+    known.into_iter().filter(|name| found.iter().any(|e| e.extension_name_as_c_str() == Ok(name))).collect()
 }
 
 fn query_features(
@@ -246,6 +255,7 @@ fn query_features(
     let mut coop = vk::PhysicalDeviceCooperativeMatrixFeaturesKHR::default();
     let mut dot = vk::PhysicalDeviceShaderIntegerDotProductFeatures::default();
     let mut size = vk::PhysicalDeviceSubgroupSizeControlFeatures::default();
+    let mut bf16 = bfloat16::Features::default();
     if version < vk::API_VERSION_1_2 {
         return Features::default();
     }
@@ -255,6 +265,9 @@ fn query_features(
     let mut all = vk::PhysicalDeviceFeatures2::default().push_next(&mut v11).push_next(&mut v12);
     if has(ash::khr::cooperative_matrix::NAME) {
         all = all.push_next(&mut coop);
+    }
+    if has(bfloat16::NAME) {
+        all = all.push_next(&mut bf16);
     }
     if has_dot {
         all = all.push_next(&mut dot);
@@ -286,6 +299,7 @@ fn query_features(
         full_subgroups: size.compute_full_subgroups == 1,
         float_controls: controls.shader_signed_zero_inf_nan_preserve_float32 == 1,
         cooperative_matrix: coop.cooperative_matrix == 1,
+        bfloat16: bf16.all() && coop.cooperative_matrix == 1,
     }
 }
 
@@ -293,14 +307,13 @@ fn coop_shapes(entry: &ash::Entry, instance: &ash::Instance, handle: vk::Physica
     let functions = ash::khr::cooperative_matrix::Instance::new(entry, instance);
     // SAFETY: the handle is of this instance.
     let rows = unsafe { functions.get_physical_device_cooperative_matrix_properties(handle) }.unwrap_or_default();
-    // 1000141000 is VK_COMPONENT_TYPE_BFLOAT16_KHR (VK_KHR_shader_bfloat16).
     let name = |t: vk::ComponentTypeKHR| match t.as_raw() {
         0 => Some("f16"),
         1 => Some("f32"),
         3 => Some("i8"),
         5 => Some("i32"),
         7 => Some("u8"),
-        1000141000 => Some("bf16"),
+        bfloat16::COMPONENT_TYPE => Some("bf16"),
         _ => None,
     };
     rows.iter()

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use ash::vk;
 use gpu_allocator::vulkan::{Allocator, AllocatorCreateDesc};
 
+use super::bfloat16;
 use super::caps::{Features, Masks, PhysicalDevice};
 use super::failed;
 use super::instance::Instance;
@@ -177,9 +178,11 @@ fn create(instance: &Instance, physical: &PhysicalDevice, f: &Features, family: 
     let mut size = vk::PhysicalDeviceSubgroupSizeControlFeatures::default()
         .subgroup_size_control(f.subgroup_size_control)
         .compute_full_subgroups(f.full_subgroups);
-    let wanted = |name: &std::ffi::CStr| {
-        (name == ash::khr::cooperative_matrix::NAME && f.cooperative_matrix)
-            || (physical.api_version < vk::API_VERSION_1_3 && name != ash::khr::cooperative_matrix::NAME)
+    let mut bf16 = bfloat16::Features::matrices();
+    let wanted = |name: &std::ffi::CStr| match name {
+        _ if name == ash::khr::cooperative_matrix::NAME => f.cooperative_matrix,
+        _ if name == bfloat16::NAME => f.bfloat16,
+        _ => physical.api_version < vk::API_VERSION_1_3,
     };
     let extensions: Vec<_> = physical.extensions.iter().filter(|name| wanted(name)).map(|name| name.as_ptr()).collect();
     let mut info = vk::DeviceCreateInfo::default()
@@ -190,6 +193,9 @@ fn create(instance: &Instance, physical: &PhysicalDevice, f: &Features, family: 
         .push_next(&mut v12);
     if f.cooperative_matrix {
         info = info.push_next(&mut coop);
+    }
+    if f.bfloat16 {
+        info = info.push_next(&mut bf16);
     }
     if f.integer_dot_product {
         info = info.push_next(&mut dot);

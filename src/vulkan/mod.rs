@@ -1,5 +1,6 @@
 //! Vulkan: instance, devices, memory, pipelines, recording, submission. Knows nothing of operators.
 
+mod bfloat16;
 mod caps;
 mod device;
 mod instance;
