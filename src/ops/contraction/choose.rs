@@ -1,6 +1,6 @@
 //! Which kernel computes a product: one table, read from the top, over shapes, types, the device and the options.
 
-use crate::kernels::Caps;
+use crate::kernels::{Caps, kernel};
 use crate::plan::{MatmulKernel, Options, Precision};
 use crate::tensor::ElementType;
 
@@ -236,7 +236,9 @@ fn coop(s: &Shape, caps: &Caps, options: &Options) -> bool {
         ElementType::F32 if options.precision == Precision::Fast => "f16",
         _ => return false,
     };
-    caps.subgroup_size == 32
+    let known = kernel::matmul_coop(s.element.name(), Tile::Small.name()).is_ok_and(|k| caps.missing(k).is_none());
+    known
+        && caps.subgroup_size == 32
         && caps.shared_bytes >= 20 << 10
         && s.a != Run::Strided
         && s.b != Run::Strided
@@ -297,7 +299,7 @@ mod tests {
             max_groups: [65535; 3],
             shared_bytes: 48 << 10,
             max_invocations: 1024,
-            capabilities: Vec::new(),
+            capabilities: vec![9, 10, 61, 63, 4433, 4466, 5116, 5118, 5345, 5347, 6022],
             coop: vec![coop("f16"), coop("bf16")],
             software: false,
         }
@@ -322,6 +324,9 @@ mod tests {
         assert_eq!(auto(&s, &gpu()).algorithm, Algorithm::Coop(Tile::Medium));
         assert_eq!(auto(&s, &software()).algorithm, Algorithm::Tiled(Tile::Large));
         assert_eq!(auto(&Shape { a: Run::Strided, ..s.clone() }, &gpu()).algorithm, Algorithm::Tiled(Tile::Large));
+        let no_bf16 = Caps { capabilities: gpu().capabilities.into_iter().filter(|&c| c != 5118).collect(), ..gpu() };
+        assert_eq!(auto(&shape(ElementType::Bf16, 256, 256, 64), &no_bf16).algorithm, Algorithm::Tiled(Tile::Small));
+        assert_eq!(auto(&shape(ElementType::Bf16, 256, 256, 64), &gpu()).algorithm, Algorithm::Coop(Tile::Small));
         assert_eq!(auto(&s, &Caps { subgroup_size: 64, ..gpu() }).algorithm, Algorithm::Tiled(Tile::Large));
         assert_eq!(auto(&s, &Caps { shared_bytes: 32 << 10, ..gpu() }).algorithm, Algorithm::Coop(Tile::Small));
     }

@@ -67,6 +67,17 @@ impl MatMul {
         dims.extend((b.rank() > 1).then_some(n));
         Ok(Plan { m, n, k, batch, a_line, a_k, b_line, b_k, dims })
     }
+
+    /// The product of inputs 0 and 1 into output 0.
+    pub fn product(&self, at: &Lowering) -> Result<Product> {
+        let ty = at.input_type(0);
+        let plan = self.plan(ty, at.input_type(1))?;
+        let mut product = Product::dense(ty.element, [plan.m, plan.n, plan.k], at.input(0), at.input(1), false, at.output(0));
+        product.a = Matrix { operand: at.input(0), line: plan.a_line, k: plan.a_k };
+        product.b = Matrix { operand: at.input(1), line: plan.b_line, k: plan.b_k };
+        product.batch = plan.batch;
+        Ok(product)
+    }
 }
 
 /// Strides of both operands along each batch axis; `size` is the elements of one matrix.
@@ -122,12 +133,7 @@ impl Operator for MatMul {
     }
 
     fn lower(&self, at: &mut Lowering) -> Result<()> {
-        let ty = at.input_type(0);
-        let plan = self.plan(ty, at.input_type(1))?;
-        let mut product = Product::dense(ty.element, [plan.m, plan.n, plan.k], at.input(0), at.input(1), false, at.output(0));
-        product.a = Matrix { operand: at.input(0), line: plan.a_line, k: plan.a_k };
-        product.b = Matrix { operand: at.input(1), line: plan.b_line, k: plan.b_k };
-        product.batch = plan.batch;
+        let product = self.product(at)?;
         lower_product(at, &product)
     }
 

@@ -16,7 +16,9 @@ mod product;
 mod reference;
 
 pub use activation::Activation;
-pub use product::{BatchAxis, Epilogue, Matrix, Product, Residual, RowExperts, lower_product};
+pub use choose::{Algorithm, Choice, Tile};
+pub use matmul::MatMul;
+pub use product::{BatchAxis, Epilogue, Matrix, Product, Residual, RowExperts, lower_product, lower_product_as};
 pub use reference::{MatrixView, multiply};
 
 pub const FAMILIES: &[&[Entry]] = &[matmul::ENTRIES, dot_general::ENTRIES, bias_act::ENTRIES, lora::ENTRIES, grouped::ENTRIES];

@@ -193,14 +193,24 @@ pub fn lower_product(at: &mut Lowering, product: &Product) -> Result<()> {
         "a product of [{m},{n}] results, more than 2^32, is not supported"
     );
     let choice = choose(&product.shape(), at.caps, at.options);
+    lower_simple(at, product, &choice)
+}
+
+/// Adds the dispatches of a product without a batch by the kernel that is told: for tests and for timing kernels side by side.
+pub fn lower_product_as(at: &mut Lowering, product: &Product, choice: &Choice) -> Result<()> {
+    lower_simple(at, product.clone().simplified(), choice)
+}
+
+fn lower_simple(at: &mut Lowering, product: Product, choice: &Choice) -> Result<()> {
+    let (m, n, batch) = (product.m, product.n, product.batch_count());
     let product = if choice.swap { product.swapped() } else { product };
     if choice.splits == 1 {
-        return main_pass(at, &product, &choice, None);
+        return main_pass(at, &product, choice, None);
     }
     let element = sum_type(product.element);
     let parts = at.temp(choice.splits * batch * m * n * element.bytes());
-    main_pass(at, &product, &choice, Some(parts))?;
-    second_pass(at, &product, &choice, parts)
+    main_pass(at, &product, choice, Some(parts))?;
+    second_pass(at, &product, choice, parts)
 }
 
 /// What `Push` of shaders/contraction/product.glsl and its specialization constants hold.
