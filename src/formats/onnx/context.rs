@@ -105,6 +105,12 @@ impl<'c, 'a> Context<'c, 'a> {
         Ok(Some(evaluate(operator, &tensors)?.into_iter().map(known).collect()))
     }
 
+    /// Bits of an input's elements, where they are fewer than 8: such are kept in bytes here.
+    pub fn bits_of_input(&self, i: usize) -> Option<usize> {
+        let name = self.node.inputs.get(i)?;
+        self.reader.model.bits_of(name)
+    }
+
     /// Adds an operator as it is, without computing anything.
     pub fn add(&mut self, operator: OperatorRef, inputs: &[Option<Operand>]) -> Result<Vec<Operand>> {
         let mut ids: Vec<Option<ValueId>> = Vec::with_capacity(inputs.len());

@@ -48,6 +48,11 @@ impl Folded {
         Ok(self.leaf(graph, id, param).map_or_else(|| Outcome::Depends(Vec::new()), Outcome::Known))
     }
 
+    /// The inputs of the graph that a value depends on.
+    pub fn inputs_behind(&self, graph: &Graph, id: ValueId) -> Vec<ValueId> {
+        cone(graph, id, &self.0).1
+    }
+
     fn leaf(&self, graph: &Graph, id: ValueId, param: &dyn Fn(ValueId) -> Option<Arc<Tensor>>) -> Option<Arc<Tensor>> {
         match &graph.value(id).source {
             Source::Constant(tensor) => Some(tensor.clone()),

@@ -7,10 +7,13 @@ mod context;
 mod express;
 mod external;
 mod fold;
+mod microsoft;
 mod proto;
 mod read;
 mod standard;
 mod tensor;
+#[cfg(test)]
+mod tests;
 mod types;
 mod write;
 
@@ -132,6 +135,14 @@ impl OnnxModel {
         counts
     }
 
+    /// Bits of an element of an input or initializer, where they are fewer than 8.
+    fn bits_of(&self, name: &str) -> Option<usize> {
+        let graph = self.graph_proto();
+        let stored = graph.initializers.iter().find(|t| t.name == name).map(|t| t.data_type);
+        let input = || graph.inputs.iter().find(|i| i.name == name).and_then(types::element_number);
+        tensor::packed_bits(stored.or_else(input)?)
+    }
+
     /// Names and versions of the operator sets.
     pub fn operator_sets(&self) -> Vec<(&str, i64)> {
         self.proto.opset_import.iter().map(|set| (types::domain_name(&set.domain), set.version)).collect()
@@ -143,7 +154,7 @@ impl OnnxModel {
 
     /// The graph and the values of its params.
     pub fn graph(&self, bindings: &Bindings) -> Result<(Graph, Vec<(String, Tensor)>)> {
-        let (result, _) = read::read(self, bindings);
+        let (result, _) = read::read(self, bindings, None);
         result
     }
 
@@ -162,7 +173,7 @@ impl OnnxModel {
     pub fn graph_for(&self, values: &BTreeMap<String, Tensor>) -> Result<Loaded> {
         let mut bindings = self.bindings_for(values.iter().map(|(name, tensor)| (name.as_str(), tensor)))?;
         loop {
-            let (result, needed) = read::read(self, &bindings);
+            let (result, needed) = read::read(self, &bindings, Some(values));
             let more: Vec<String> =
                 needed.into_iter().filter(|n| values.contains_key(n) && !bindings.inputs.contains_key(n)).collect();
             match result {

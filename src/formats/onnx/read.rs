@@ -1,13 +1,13 @@
 //! From the nodes of a file to a graph.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use super::context::Context;
 use super::fold::{Folded, Outcome};
 use super::types::{InputType, domain_name};
-use super::{Bindings, OnnxModel, caldera, proto, standard, tensor};
+use super::{Bindings, OnnxModel, caldera, microsoft, proto, standard, tensor};
 use crate::graph::{Dim, Graph, ValueId};
 use crate::ops::{Attributes, build};
 use crate::tensor::{ElementType, Tensor, TensorType};
@@ -28,11 +28,33 @@ pub struct Known {
 pub enum Operand {
     Known(Known),
     Value(ValueId),
+    /// A list of tensors: what the sequence operators hand to each other. Its length is always known.
+    Sequence(Rc<Vec<Operand>>),
+    /// An optional value that is absent.
+    Absent,
     /// The result of a node that is not supported, which has been noted.
     Missing,
 }
 
 impl Operand {
+    /// True if a part of it is the result of a node that is not supported.
+    fn is_missing(&self) -> bool {
+        match self {
+            Self::Missing => true,
+            Self::Sequence(parts) => parts.iter().any(Self::is_missing),
+            _ => false,
+        }
+    }
+
+    fn no_tensor(&self) -> Error {
+        match self {
+            Self::Sequence(_) => error!(Unsupported, "a sequence where a tensor is expected"),
+            Self::Absent => error!(InvalidGraph, "an absent optional where a tensor is expected"),
+            // No words: the node that is not supported has been noted, and is told at the end.
+            _ => error!(Unsupported, ""),
+        }
+    }
+
     pub fn constant(tensor: Tensor) -> Self {
         Self::Known(Known { tensor: Arc::new(tensor), param: None, bound: false })
     }
@@ -51,6 +73,8 @@ pub struct Reader<'a> {
     pub model: &'a OnnxModel,
     pub graph: Graph,
     bindings: &'a Bindings,
+    /// Values that the caller has for inputs, which could be bound to them.
+    at_hand: Option<&'a BTreeMap<String, Tensor>>,
     scopes: Vec<Scope>,
     initializers: HashMap<&'a str, &'a proto::Tensor>,
     /// Names of byte tensors that nodes read as packed blocks.
@@ -64,17 +88,33 @@ pub struct Reader<'a> {
     missing: Vec<String>,
     /// Inputs whose value had to be known and was not.
     needed: BTreeSet<String>,
+    /// Graphs and functions that are being read within each other.
+    depth: usize,
+    /// Random operators so far: each has a key of its own.
+    random: u32,
 }
+
+/// Elements of inputs that are bound to their values without a second thought.
+const SMALL: usize = 64;
+
+/// More graphs and functions within each other are a cycle, or meant to harm.
+const MAX_DEPTH: usize = 64;
 
 type Model = (Graph, Vec<(String, Tensor)>);
 
 /// Reads the model. The second part names the inputs whose values had to be known and were not, when that is why it failed.
-pub(super) fn read(model: &OnnxModel, bindings: &Bindings) -> (Result<Model>, BTreeSet<String>) {
+/// `at_hand` has values of inputs that the caller would bind when asked to.
+pub(super) fn read(
+    model: &OnnxModel,
+    bindings: &Bindings,
+    at_hand: Option<&BTreeMap<String, Tensor>>,
+) -> (Result<Model>, BTreeSet<String>) {
     let proto = model.graph_proto();
     let mut reader = Reader {
         model,
         graph: Graph::new(),
         bindings,
+        at_hand,
         scopes: Vec::new(),
         initializers: proto.initializers.iter().map(|t| (t.name.as_str(), t)).collect(),
         packed: HashMap::new(),
@@ -84,12 +124,14 @@ pub(super) fn read(model: &OnnxModel, bindings: &Bindings) -> (Result<Model>, BT
         folded: Folded::default(),
         missing: Vec::new(),
         needed: BTreeSet::new(),
+        depth: 0,
+        random: 0,
     };
     let result = reader.model_graph(proto);
     (result.map(|()| (reader.graph.clone(), reader.take_params())), reader.needed)
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     fn model_graph(&mut self, proto: &proto::Graph) -> Result<()> {
         ensure!(proto.sparse_initializers.is_empty(), Unsupported, "sparse initializers are not supported");
         let versions: HashMap<String, i64> =
@@ -166,7 +208,10 @@ impl Reader<'_> {
         let title = title(node);
         let outputs = match self.node_outputs(node) {
             Err(e) if e.status == Status::Unsupported => {
-                self.missing.push(format!("{title} ({})", e.message));
+                // Within a graph of a node, what is not supported has been told already.
+                if !e.message.is_empty() {
+                    self.missing.push(format!("{title} ({})", e.message));
+                }
                 vec![Operand::Missing; node.outputs.len()]
             }
             result => result.map_err(|e| e.within(&title))?,
@@ -184,11 +229,19 @@ impl Reader<'_> {
         let mut inputs = Vec::with_capacity(node.inputs.len());
         for name in &node.inputs {
             inputs.push(if name.is_empty() { None } else { Some(self.lookup(name)?) });
+            // Inside a function, an input that the caller leaves out.
+            if matches!(inputs.last(), Some(Some(Operand::Absent))) && node.op_type != "OptionalHasElement" {
+                inputs.pop();
+                inputs.push(None);
+            }
         }
-        if inputs.iter().flatten().any(|operand| matches!(operand, Operand::Missing)) {
+        if inputs.iter().flatten().any(Operand::is_missing) {
             return Ok(vec![Operand::Missing; node.outputs.len()]);
         }
         let domain = domain_name(&node.domain);
+        if let Some(function) = self.function(domain, node) {
+            return self.call(function, node, inputs);
+        }
         let Some(&version) = self.scope().versions.get(domain) else {
             bail!(File, "the model does not import the operator set \"{domain}\"");
         };
@@ -196,10 +249,72 @@ impl Reader<'_> {
         let outputs = match domain {
             super::DOMAIN => caldera::convert(&mut context),
             "ai.onnx" => standard::convert(&mut context),
+            "com.microsoft" => microsoft::convert(&mut context),
             _ => bail!(Unsupported, "domain \"{domain}\""),
         }?;
         context.attributes.finish()?;
         Ok(outputs)
+    }
+
+    fn function(&self, domain: &str, node: &proto::Node) -> Option<&'a proto::Function> {
+        if domain == "ai.onnx" || domain == super::DOMAIN {
+            return None;
+        }
+        let mut functions = self.model.proto.functions.iter();
+        functions.find(|f| domain_name(&f.domain) == domain && f.name == node.op_type && f.overload == node.overload)
+    }
+
+    /// Reads the nodes of a function in place of the node that calls it.
+    fn call(&mut self, function: &proto::Function, node: &proto::Node, inputs: Vec<Option<Operand>>) -> Result<Vec<Operand>> {
+        let mut versions: HashMap<String, i64> = (*self.scope().versions).clone();
+        versions.extend(function.opset_import.iter().map(|set| (domain_name(&set.domain).to_string(), set.version)));
+        let mut names = HashMap::new();
+        for (k, name) in function.inputs.iter().enumerate() {
+            names.insert(name.clone(), inputs.get(k).cloned().flatten().unwrap_or(Operand::Absent));
+        }
+        let nodes: Vec<proto::Node> = function.nodes.iter().map(|inner| with_attributes(inner, function, node)).collect();
+        let scope = Scope { names, versions: Rc::new(versions), isolated: true };
+        self.within(scope, &nodes, &function.outputs)
+    }
+
+    /// Reads a graph within the graph: it sees the names around it. Gives its outputs.
+    pub fn subgraph(&mut self, graph: &proto::Graph, inputs: &[Operand]) -> Result<Vec<Operand>> {
+        ensure!(
+            graph.inputs.len() == inputs.len(),
+            File,
+            "graph \"{}\" takes {} inputs, not {}",
+            graph.name,
+            graph.inputs.len(),
+            inputs.len()
+        );
+        let mut names = HashMap::new();
+        for tensor in &graph.initializers {
+            names.insert(tensor.name.clone(), self.initializer(tensor)?);
+        }
+        names.extend(graph.inputs.iter().zip(inputs).map(|(info, operand)| (info.name.clone(), operand.clone())));
+        let scope = Scope { names, versions: self.scope().versions.clone(), isolated: false };
+        let outputs: Vec<String> = graph.outputs.iter().map(|o| o.name.clone()).collect();
+        self.within(scope, &graph.nodes, &outputs)
+    }
+
+    fn within(&mut self, scope: Scope, nodes: &[proto::Node], outputs: &[String]) -> Result<Vec<Operand>> {
+        ensure!(self.depth < MAX_DEPTH, File, "more than {MAX_DEPTH} graphs or functions within each other");
+        self.depth += 1;
+        self.scopes.push(scope);
+        let mut read = || {
+            nodes.iter().try_for_each(|node| self.node(node))?;
+            outputs.iter().map(|name| self.lookup(name)).collect()
+        };
+        let result = read();
+        self.scopes.pop();
+        self.depth -= 1;
+        result
+    }
+
+    /// A key for a random operator.
+    pub fn random_key(&mut self) -> u32 {
+        self.random += 1;
+        self.random
     }
 
     fn scope(&self) -> &Scope {
@@ -215,15 +330,17 @@ impl Reader<'_> {
 
     /// What a name stands for.
     pub fn lookup(&mut self, name: &str) -> Result<Operand> {
-        for scope in self.scopes.iter().rev() {
+        let mut outermost = true;
+        for (k, scope) in self.scopes.iter().enumerate().rev() {
             if let Some(operand) = scope.names.get(name) {
                 return Ok(operand.clone());
             }
             if scope.isolated {
+                outermost = k == 0;
                 break;
             }
         }
-        if let Some(&proto) = self.initializers.get(name) {
+        if let Some(&proto) = self.initializers.get(name).filter(|_| outermost) {
             let operand = self.initializer(proto)?;
             self.scopes[0].names.insert(name.into(), operand.clone());
             return Ok(operand);
@@ -244,8 +361,8 @@ impl Reader<'_> {
     pub fn value(&mut self, operand: &Operand) -> Result<ValueId> {
         let known = match operand {
             Operand::Value(id) => return Ok(*id),
-            Operand::Missing => bail!(Internal, "a node that is not supported is used"),
             Operand::Known(known) => known,
+            other => return Err(other.no_tensor()),
         };
         let address = Arc::as_ptr(&known.tensor);
         if let Some(&id) = self.placed.get(&address) {
@@ -275,8 +392,8 @@ impl Reader<'_> {
     pub fn known(&mut self, operand: &Operand) -> Result<Arc<Tensor>> {
         let id = match operand {
             Operand::Known(known) => return Ok(known.tensor.clone()),
-            Operand::Missing => bail!(Internal, "a node that is not supported is used"),
             Operand::Value(id) => *id,
+            other => return Err(other.no_tensor()),
         };
         let params = &self.params;
         let param = |id: ValueId| params.iter().find(|p| p.0 == id).map(|p| p.1.clone());
@@ -291,11 +408,21 @@ impl Reader<'_> {
         }
     }
 
+    /// True if the operand is known, or would be if the caller bound a few numbers that it has at hand: then `known` asks for
+    /// that, and a branch or a loop is followed while the file is read. Binding large inputs would compute everything here.
+    pub fn is_within_reach(&mut self, operand: &Operand) -> Result<bool> {
+        let Operand::Value(id) = operand else { return Ok(matches!(operand, Operand::Known(_))) };
+        let inputs = self.folded.inputs_behind(&self.graph, *id);
+        let elements: usize = inputs.iter().filter_map(|&id| self.graph.value(id).ty.as_ref()).map(TensorType::elements).sum();
+        let at_hand = |name: &String| self.at_hand.is_some_and(|values| values.contains_key(name));
+        Ok(inputs.iter().all(|&id| at_hand(&self.graph.value(id).name)) && elements <= SMALL)
+    }
+
     pub fn ty(&self, operand: &Operand) -> Result<TensorType> {
         match operand {
             Operand::Known(known) => Ok(known.tensor.ty().clone()),
             Operand::Value(id) => self.graph.ty(*id).cloned(),
-            Operand::Missing => bail!(Internal, "a node that is not supported is used"),
+            other => Err(other.no_tensor()),
         }
     }
 
@@ -306,6 +433,34 @@ impl Reader<'_> {
         let params = std::mem::take(&mut self.params);
         params.into_iter().map(|(id, tensor)| (self.graph.value(id).name.clone(), Arc::unwrap_or_clone(tensor))).collect()
     }
+}
+
+/// A node of a function for one call: attributes that refer to the function's own get their values, and names say who called.
+fn with_attributes(inner: &proto::Node, function: &proto::Function, caller: &proto::Node) -> proto::Node {
+    let mut node = inner.clone();
+    if !caller.name.is_empty() {
+        node.name = format!("{}/{}", caller.name, if inner.name.is_empty() { &inner.op_type } else { &inner.name });
+    }
+    node.attributes = attributes_for(&inner.attributes, function, caller);
+    node
+}
+
+fn attributes_for(attributes: &[proto::Attribute], function: &proto::Function, caller: &proto::Node) -> Vec<proto::Attribute> {
+    let given = |name: &str| caller.attributes.iter().chain(&function.attribute_defaults).find(|a| a.name == name);
+    let resolve = |attribute: &proto::Attribute| {
+        if !attribute.ref_attr_name.is_empty() {
+            let value = given(&attribute.ref_attr_name)?;
+            return Some(proto::Attribute { name: attribute.name.clone(), ..value.clone() });
+        }
+        let mut attribute = attribute.clone();
+        for graph in attribute.g.iter_mut().chain(&mut attribute.graphs) {
+            for node in &mut graph.nodes {
+                node.attributes = attributes_for(&node.attributes, function, caller);
+            }
+        }
+        Some(attribute)
+    };
+    attributes.iter().filter_map(resolve).collect()
 }
 
 /// "MatMul \"name\"", by its first output where it has no name.

@@ -60,7 +60,7 @@ pub fn element_number(element: ElementType) -> i32 {
 }
 
 /// Bits of one element of the types that lie several to a byte.
-fn packed_bits(number: i32) -> Option<usize> {
+pub fn packed_bits(number: i32) -> Option<usize> {
     match number {
         21 | 22 => Some(4),
         25 | 26 => Some(2),

@@ -79,3 +79,11 @@ fn dims(input: &str, shape: &proto::Shape) -> Result<Vec<Dim>> {
 pub fn domain_name(domain: &str) -> &str {
     if domain.is_empty() { "ai.onnx" } else { domain }
 }
+
+/// The number of an input's element type, if it is a tensor.
+pub fn element_number(info: &proto::ValueInfo) -> Option<i32> {
+    match info.ty.as_ref()?.kind.as_ref()? {
+        TypeKind::Tensor(tensor) => Some(tensor.element),
+        _ => None,
+    }
+}

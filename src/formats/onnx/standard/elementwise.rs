@@ -4,7 +4,7 @@ use super::Convert;
 use crate::formats::onnx::context::Context;
 use crate::formats::onnx::express::scalar;
 use crate::formats::onnx::read::Operand;
-use crate::formats::onnx::tensor::element_type;
+use crate::formats::onnx::tensor::{element_type, packed_bits};
 use crate::ops::Attribute;
 use crate::tensor::ElementType;
 use crate::{Result, bail, ensure};
@@ -212,18 +212,42 @@ fn clip(cx: &mut Context) -> Result<Vec<Operand>> {
 fn cast(cx: &mut Context) -> Result<Vec<Operand>> {
     cx.attributes.ignore(&["saturate", "round_mode"]);
     let Some(number) = cx.attributes.int("to")? else { bail!(InvalidGraph, "attribute \"to\" is missing") };
+    let number = i32::try_from(number).unwrap_or(-1);
     let x = cx.input(0)?;
-    Ok(vec![cx.cast(&x, cast_target(number)?)?])
+    cast_to(cx, &x, element_type(number)?, packed_bits(number)).map(|y| vec![y])
 }
 
-/// The type of this number, if it is stored as it is: 4-bit integers are kept in bytes here and would not wrap.
+/// The type of this number, if it is stored as it is: integers of 4 and 2 bits are kept in bytes here.
 pub fn cast_target(number: i64) -> Result<ElementType> {
-    ensure!(!matches!(number, 21 | 22 | 25 | 26), Unsupported, "integers of 4 or 2 bits");
-    element_type(i32::try_from(number).unwrap_or(-1))
+    let number = i32::try_from(number).unwrap_or(-1);
+    ensure!(packed_bits(number).is_none(), Unsupported, "integers of less than 8 bits");
+    element_type(number)
 }
 
 fn cast_like(cx: &mut Context) -> Result<Vec<Operand>> {
     cx.attributes.ignore(&["saturate", "round_mode"]);
     let (x, to) = (cx.input(0)?, cx.input_type(1)?.element);
-    Ok(vec![cx.cast(&x, to)?])
+    let bits = cx.bits_of_input(1);
+    cast_to(cx, &x, to, bits).map(|y| vec![y])
+}
+
+/// To integers of few bits, floats are limited to their range, and of integers the low bits count.
+fn cast_to(cx: &mut Context, x: &Operand, to: ElementType, bits: Option<usize>) -> Result<Operand> {
+    let Some(bits) = bits else { return cx.cast(x, to) };
+    let signed = to == ElementType::I8;
+    if cx.ty(x)?.element.is_float() {
+        let values = f64::from(1 << bits);
+        let (min, max) = if signed { (-values / 2.0, values / 2.0 - 1.0) } else { (0.0, values - 1.0) };
+        let x = limited(cx, x, min, Some(max))?;
+        return cx.cast(&x, to);
+    }
+    let x = cx.cast(x, ElementType::U8)?;
+    let low = cx.with_scalar("BitAnd", &x, f64::from((1 << bits) - 1))?;
+    if !signed {
+        return Ok(low);
+    }
+    // The sign bit of so few bits to the top and back.
+    let low = cx.cast(&low, ElementType::I8)?;
+    let top = cx.with_scalar("Shl", &low, (8 - bits) as f64)?;
+    cx.with_scalar("Shr", &top, (8 - bits) as f64)
 }

@@ -2,14 +2,26 @@
 
 mod binary;
 mod contraction;
+mod control;
+mod einsum;
 mod elementwise;
+mod image;
 mod index;
 mod leaves;
+mod loss;
 mod movement;
 mod norm;
+mod quant;
+mod random;
+mod recurrent;
 mod reduce;
+mod sequence;
 mod shape;
+mod signal;
+mod state;
 mod transformer;
+mod unfold;
+mod window;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -17,6 +29,9 @@ use std::sync::LazyLock;
 use super::context::Context;
 use super::read::Operand;
 use crate::{Result, bail, ensure};
+
+pub use quant::{exact_type, quantize_to_range};
+pub use shape::sizes as checked_sizes;
 
 /// Reads one node.
 pub type Convert = fn(&mut Context) -> Result<Vec<Operand>>;
@@ -35,11 +50,25 @@ const GROUPS: &[&[(&str, Convert)]] = &[
     reduce::ROWS,
     norm::ROWS,
     transformer::ROWS,
+    einsum::ROWS,
+    window::ROWS,
+    unfold::ROWS,
+    image::ROWS,
+    recurrent::ROWS,
+    state::ROWS,
+    quant::ROWS,
+    signal::ROWS,
+    random::ROWS,
+    loss::ROWS,
+    control::ROWS,
+    sequence::ROWS,
 ];
 
 pub fn convert(cx: &mut Context) -> Result<Vec<Operand>> {
     static BY_NAME: LazyLock<HashMap<&str, Convert>> = LazyLock::new(|| GROUPS.iter().copied().flatten().copied().collect());
-    ensure!(cx.version <= NEWEST, Unsupported, "opset {}, newer than {NEWEST}", cx.version);
+    if cx.node.domain.is_empty() || cx.node.domain == "ai.onnx" {
+        ensure!(cx.version <= NEWEST, Unsupported, "opset {}, newer than {NEWEST}", cx.version);
+    }
     match BY_NAME.get(cx.node.op_type.as_str()) {
         Some(convert) => convert(cx),
         None => bail!(Unsupported, "opset {} has no such operator here", cx.version),

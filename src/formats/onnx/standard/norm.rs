@@ -11,6 +11,8 @@ use crate::{Result, bail, ensure};
 pub const ROWS: &[(&str, Convert)] = &[
     ("LayerNormalization", layer),
     ("RMSNormalization", rms),
+    // What some exporters put into the standard domain.
+    ("SimplifiedLayerNormalization", crate::formats::onnx::microsoft::simplified_layer_normalization),
     ("BatchNormalization", batch),
     ("InstanceNormalization", instance),
     ("GroupNormalization", group),
@@ -202,6 +204,7 @@ fn mean_variance(cx: &mut Context) -> Result<Vec<Operand>> {
     let ty = cx.ty(&x)?;
     let axes = cx.axes(cx.attributes.ints("axes")?.unwrap_or(&[0, 2, 3]), ty.rank())?;
     let (mean, variance) = moments(cx, &x, &axes)?;
+    let (mean, variance) = (cx.cast(&mean, ty.element)?, cx.cast(&variance, ty.element)?);
     let deviation = cx.unary("Sqrt", &variance)?;
     let deviation = cx.binary("Add", &deviation, &full(ty.element, &[], 1e-9))?;
     let centred = cx.binary("Sub", &x, &mean)?;
