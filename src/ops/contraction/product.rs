@@ -3,7 +3,7 @@
 use super::activation::Activation;
 use super::choose::{Algorithm, Choice, Run, Shape, choose};
 use crate::kernels::{Kernel, kernel};
-use crate::ops::{Lowering, Operand, Place, Region};
+use crate::ops::{DispatchBuilder, Lowering, Operand, Place, Region};
 use crate::tensor::{ElementType, TensorType};
 use crate::{Result, ensure};
 
@@ -233,59 +233,57 @@ struct Launch<'p> {
 
 impl Launch<'_> {
     fn emit(self, at: &mut Lowering) -> Result<()> {
-        let Launch { product, choice, .. } = self;
-        let (epilogue, b) = (product.epilogue, product.b);
-        let width = self.vector_width();
+        let (product, choice, epilogue) = (self.product, self.choice, self.epilogue());
         let table = if self.table.is_empty() { NOWHERE } else { at.constants(&self.table) };
         let (state, node) = (at.run_state(), at.node_number() as usize);
-        let state = if self.grouping == 1 { state } else { NOWHERE };
-        let (residual, residual_kind) = match epilogue.residual {
-            Some(r) if !self.wide => (r.operand, 1 + u32::from(r.wide)),
-            _ => (NOWHERE, 0),
-        };
-        let bias = epilogue.bias.filter(|_| !self.wide);
-        let index = product.experts.map_or(0, |e| index_kind(e.element));
-        let y_row = if choice.swap { product.m } else { product.n };
-        let mut dispatch = at
+        let dispatch = at
             .dispatch(self.kernel)
             .read("a", self.a)
-            .read("b", b.operand)
+            .read("b", product.b.operand)
             .write("y", self.y)
-            .read("bias", bias.unwrap_or(NOWHERE))
-            .read("residual", residual)
+            .read("bias", epilogue.bias.unwrap_or(NOWHERE))
+            .read("residual", epilogue.residual.map_or(NOWHERE, |r| r.operand))
             .read("table", table)
             .read("idx", self.idx)
-            .read_write("state", state)
+            .read_write("state", if self.grouping == 1 { state } else { NOWHERE })
             .uint("m", self.m)
             .uint("n", product.n)
             .uint("k", product.k)
             .uint("batch", self.batch)
             .uint("a_row", product.a.line)
             .uint("a_k", product.a.k)
-            .uint("b_k", b.k)
-            .uint("b_n", b.line)
-            .uint("y_row", y_row)
+            .uint("b_k", product.b.k)
+            .uint("b_n", product.b.line)
+            .uint("y_row", if choice.swap { product.m } else { product.n })
             .uint("splits", choice.splits)
             .uint("chunk", choice.chunk)
             .uint("batch_axes", self.table.len() / 3)
             .uint("node", node)
             .uint("experts", product.experts.map_or(0, |e| e.experts))
-            .float("alpha", epilogue.alpha)
+            .float("alpha", epilogue.alpha);
+        self.specialize(dispatch, &epilogue).groups(self.groups)
+    }
+
+    /// What is done to the sums here: nothing while they are kept as they are.
+    fn epilogue(&self) -> Epilogue {
+        if self.wide { Epilogue::default() } else { self.product.epilogue }
+    }
+
+    fn specialize<'s>(&self, dispatch: DispatchBuilder<'s>, epilogue: &Epilogue) -> DispatchBuilder<'s> {
+        let (a, b, k, width) = (self.product.a, self.product.b, self.product.k, self.vector_width());
+        let dispatch = dispatch
             .spec("ACT", epilogue.act as u32)
-            .spec("BIAS", bias.is_some().into())
-            .spec("RESIDUAL", residual_kind)
+            .spec("BIAS", epilogue.bias.is_some().into())
+            .spec("RESIDUAL", epilogue.residual.map_or(0, |r| 1 + u32::from(r.wide)))
             .spec("WIDE", self.wide.into())
-            .spec("SWAP", choice.swap.into())
+            .spec("SWAP", self.choice.swap.into())
             .spec("GROUPING", self.grouping)
-            .spec("A_UNIT_K", (run(product.a, product.k) != Run::Outer).into())
-            .spec("B_UNIT_K", (run(b, product.k) != Run::Outer).into())
-            .spec("A_VEC", vectors(product.a, product.m, product.k, width).into())
-            .spec("B_VEC", vectors(b, product.n, product.k, width).into())
-            .spec("INDEX", index);
-        for (name, value) in self.sizes {
-            dispatch = dispatch.spec(name, value as u32);
-        }
-        dispatch.groups(self.groups)
+            .spec("A_UNIT_K", (run(a, k) != Run::Outer).into())
+            .spec("B_UNIT_K", (run(b, k) != Run::Outer).into())
+            .spec("A_VEC", vectors(a, self.product.m, k, width).into())
+            .spec("B_VEC", vectors(b, self.product.n, k, width).into())
+            .spec("INDEX", self.product.experts.map_or(0, |e| index_kind(e.element)));
+        self.sizes.iter().fold(dispatch, |d, &(name, value)| d.spec(name, value as u32))
     }
 
     fn vector_width(&self) -> usize {
