@@ -1,5 +1,9 @@
-//! Convolutions, pools, resizing.
+//! Operators on images and other grids.
 
 use super::Entry;
 
-pub const FAMILIES: &[&[Entry]] = &[];
+mod conv;
+mod sweep;
+mod window;
+
+pub const FAMILIES: &[&[Entry]] = &[conv::ENTRIES];
