@@ -32,13 +32,13 @@ fn expected() -> Vec<Expected> {
     let text = std::fs::read_to_string(folder().join("expected.json")).expect("expected.json is there");
     let json: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
     let ints = |v: &serde_json::Value| v.as_array().expect("a list").iter().map(|t| t.as_i64().expect("a number")).collect();
-    let prompts = json["prompts"].as_array().expect("prompts");
+    let cases = json["cases"].as_array().expect("cases");
     let of = |p: &serde_json::Value| Expected {
         tokens: ints(&p["tokens"]),
         logits: p["logits"].as_array().expect("a list").iter().map(|v| v.as_f64().expect("a number") as f32).collect(),
-        greedy: ints(&p["greedy"]),
+        greedy: ints(&p["greedy_tokens"]),
     };
-    prompts.iter().map(of).collect()
+    cases.iter().map(of).collect()
 }
 
 fn session(device: &Arc<Device>, gguf: &Gguf, cache: ElementType, chunk: usize) -> Session {

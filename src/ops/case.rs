@@ -47,6 +47,11 @@ impl Case {
         self
     }
 
+    /// A tensor filled as an input of a case is.
+    pub fn part(ty: TensorType, fill: Fill, seed: u64) -> Tensor {
+        filled(&ty, &fill, &mut Random::new(seed))
+    }
+
     /// "Softmax{axis: -1} f32 [2,3]".
     pub fn title(&self) -> String {
         let types: Vec<String> = self.inputs.iter().map(|i| i.as_ref().map_or("-".into(), |(ty, _)| ty.to_string())).collect();

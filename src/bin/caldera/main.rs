@@ -1,5 +1,6 @@
 //! The program: one subcommand, one file.
 
+mod bench;
 mod devices;
 mod generate;
 mod inspect;
@@ -23,6 +24,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Bench(bench::Arguments),
     Devices(devices::Arguments),
     Run(run::Arguments),
     Generate(generate::Arguments),
@@ -32,6 +34,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
+        Command::Bench(arguments) => bench::main(&arguments),
         Command::Devices(arguments) => devices::main(&arguments),
         Command::Run(arguments) => run::main(&arguments),
         Command::Generate(arguments) => generate::main(&arguments),

@@ -1,0 +1,248 @@
+//! `caldera bench`: what the operators reach on this device, beside the ceilings it measures first.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use caldera::graph::{Dim, Graph};
+use caldera::ops::{Attribute, Case, Copy, Fill, share};
+use caldera::plan::{Options, Precision};
+use caldera::runtime::{Buffer, CompileOptions, Device, Executable};
+use caldera::tensor::{ElementType, TensorType};
+use caldera::{Result, error};
+
+use crate::runner;
+
+/// Times operators on the device: medians of GPU timestamps over runs that find nothing in the caches
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Only rows whose name holds this
+    filter: Option<String>,
+    /// The device: an index, a UUID or a kind
+    #[arg(long)]
+    device: Option<String>,
+    /// Runs of each row
+    #[arg(long, default_value_t = 20)]
+    runs: usize,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    /// The JSON of an earlier run, to compare with
+    #[arg(long)]
+    compare: Option<PathBuf>,
+}
+
+/// One line of the table.
+struct Row {
+    name: String,
+    case: Case,
+    precision: Precision,
+    /// Bytes that must be moved at least, and operations that must be done.
+    bytes: f64,
+    operations: f64,
+}
+
+/// Bytes that the inputs of all rotated copies of a row have together at least: several times a large cache.
+const COLD: usize = 256 << 20;
+
+pub fn main(arguments: &Arguments) -> Result<ExitCode> {
+    let device = runner::open(arguments.device.as_deref())?;
+    if !device.is_vulkan() {
+        return Err(error!(Unsupported, "the CPU device has no GPU timestamps"));
+    }
+    let before = match &arguments.compare {
+        Some(path) => Some(read_json(path)?),
+        None => None,
+    };
+    let mut lines = Vec::new();
+    if !arguments.json {
+        println!("{} ({})", device.info().name, device.info().driver);
+        println!("{:<44} {:>12} {:>10} {:>10} {:>8}", "", "us", "GB/s", "TFLOP/s", "change");
+    }
+    for row in rows() {
+        if arguments.filter.as_ref().is_some_and(|f| !row.name.contains(f.as_str())) {
+            continue;
+        }
+        let time = match time(&device, &row, arguments.runs) {
+            Ok(time) => time,
+            Err(e) => {
+                println!("{:<44} {e}", row.name);
+                continue;
+            }
+        };
+        let (gbs, tflops) = (row.bytes / time / 1e3, row.operations / time / 1e6);
+        let earlier = before.as_ref().and_then(|b| b["rows"].as_array()?.iter().find(|r| r["name"] == row.name)?["us"].as_f64());
+        let change = earlier.map_or(String::new(), |e| format!("{:+.1}%", 100.0 * (time / e - 1.0)));
+        if !arguments.json {
+            println!("{:<44} {time:>12.2} {gbs:>10.0} {tflops:>10.2} {change:>8}", row.name);
+        }
+        lines.push(serde_json::json!({"name": row.name, "us": time, "gb_per_s": gbs, "tflop_per_s": tflops}));
+    }
+    if arguments.json {
+        println!("{}", serde_json::json!({"device": device.info().name, "driver": device.info().driver, "rows": lines}));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read_json(path: &PathBuf) -> Result<serde_json::Value> {
+    let text = std::fs::read_to_string(path).map_err(|e| error!(File, "{}: {e}", path.display()))?;
+    serde_json::from_str(&text).map_err(|e| error!(File, "{}: {e}", path.display()))
+}
+
+/// Random data: a block of up to 4 MiB, repeated.
+fn data(ty: &TensorType, fill: &Fill, seed: u64) -> Vec<u8> {
+    let row = ty.element.block_elements();
+    let unit = ((4 << 20) / ty.element.block_bytes()).max(1) * row;
+    let part = Case::part(TensorType::new(ty.element, [unit.min(ty.elements().max(row))]), fill.clone(), seed);
+    part.bytes().iter().copied().cycle().take(ty.bytes()).collect()
+}
+
+/// An executable with inputs of its own, so that several take turns and none finds its data in a cache.
+fn prepare(device: &Arc<Device>, row: &Row, seed: u64) -> Result<Executable> {
+    let mut graph = Graph::new();
+    let mut ids = Vec::new();
+    for (i, input) in row.case.inputs.iter().enumerate() {
+        ids.push(match input {
+            None => None,
+            Some((ty, _)) if ty.element.is_block() => Some(graph.param(&format!("in{i}"), ty.element, &ty.dims)?),
+            Some((ty, _)) => {
+                let dims: Vec<Dim> = ty.dims.iter().map(|&d| Dim::Fixed(d)).collect();
+                Some(graph.input(&format!("in{i}"), ty.element, &dims)?)
+            }
+        });
+    }
+    let outputs = graph.add(row.case.operator.clone(), "", &ids)?;
+    for (i, id) in outputs.into_iter().enumerate() {
+        graph.output(&format!("out{i}"), id)?;
+    }
+    let plan = Options { precision: row.precision, ..Options::default() };
+    let options = CompileOptions { plan, profiling: true, ..CompileOptions::default() };
+    let mut executable = Executable::compile(device, &graph, &options)?;
+    for (i, input) in row.case.inputs.iter().enumerate() {
+        let Some((ty, fill)) = input else { continue };
+        let name = format!("in{i}");
+        let bytes = data(ty, fill, seed + i as u64);
+        if ty.element.is_block() {
+            executable.set_param(&name, ty.element, &bytes)?;
+        } else {
+            let buffer = Buffer::new(device, ty.clone())?;
+            buffer.write(0, &bytes)?;
+            let input = executable.input_index(&name)?;
+            executable.bind_handle(input, &buffer)?;
+        }
+    }
+    Ok(executable)
+}
+
+/// Median microseconds of GPU time.
+fn time(device: &Arc<Device>, row: &Row, runs: usize) -> Result<f64> {
+    let bytes: usize = row.case.inputs.iter().flatten().map(|(ty, _)| ty.bytes()).sum();
+    let copies = COLD.div_ceil(bytes.max(1)).clamp(1, 8);
+    let mut all = (0..copies as u64).map(|i| prepare(device, row, 17 * i)).collect::<Result<Vec<_>>>()?;
+    let mut times = Vec::new();
+    for i in 0..runs + copies {
+        let executable = &mut all[i % copies];
+        let nothing: Vec<Option<&[u8]>> = vec![None; executable.program().inputs.len()];
+        executable.run(&nothing, &mut [])?;
+        if i >= copies {
+            let profile = executable.profile()?;
+            times.push(profile.times.iter().map(|t| t.start + t.nanoseconds).fold(0.0, f64::max) / 1e3);
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
+}
+
+/// The rows of the table: sizes of real models.
+fn rows() -> Vec<Row> {
+    use ElementType::*;
+    let mut out = Vec::new();
+    let mut add = |name: &str, case: Case, precision, bytes: f64, operations: f64| {
+        out.push(Row { name: name.into(), case, precision, bytes, operations });
+    };
+    let exact = Precision::Exact;
+    let copy = Case { operator: share(Copy), inputs: Vec::new() }.input(F32, &[1 << 28]);
+    add("copy 1 GiB", copy, exact, 2.0 * (1u64 << 30) as f64, 0.0);
+    let int = Attribute::Int;
+    let t_b = [("transpose_b", int(1))];
+
+    for (m, n, k) in [(4096, 4096, 4096), (8192, 8192, 8192), (512, 4096, 4096)] {
+        let (flops, bytes) = (2.0 * (m * n * k) as f64, (m * k + n * k + m * n) as f64);
+        for (element, precision, label) in
+            [(F32, exact, "f32"), (F32, Precision::Fast, "f32 fast"), (F16, exact, "f16"), (Bf16, exact, "bf16")]
+        {
+            let case = Case::new("MatMul", &t_b).input(element, &[m, k]).input(element, &[n, k]);
+            add(&format!("matmul {label} {m}x{n}x{k}"), case, precision, bytes * element.bytes() as f64, flops);
+        }
+        for w in [Q4K, Q8_0] {
+            let scheme = [("scheme", Attribute::Text(w.name().into()))];
+            let case = Case::new("DequantMatMul", &scheme).input(F32, &[m, k]).input(w, &[n, k]);
+            add(&format!("matmul {w} {m}x{n}x{k}"), case.clone(), exact, bytes, flops);
+            add(&format!("matmul {w} fast {m}x{n}x{k}"), case, Precision::Fast, bytes, flops);
+        }
+    }
+    for (w, n, k) in [(Q4K, 14336, 4096), (Q4K, 4096, 14336), (Q6K, 4096, 14336), (Q8_0, 14336, 4096), (Q4_0, 14336, 4096)] {
+        let ty = TensorType::new(w, [n, k]);
+        let scheme = [("scheme", Attribute::Text(w.name().into()))];
+        for m in [1, 4] {
+            let case = Case::new("DequantMatMul", &scheme).input(F32, &[m, k]).input(w, &[n, k]);
+            add(&format!("matvec {w} [{n},{k}] x {m}"), case, exact, ty.bytes() as f64, 2.0 * (m * n * k) as f64);
+        }
+    }
+    let case = Case::new("MatMul", &t_b).input(F16, &[1, 4096]).input(F16, &[14336, 4096]);
+    add("matvec f16 [14336,4096] x 1", case, exact, 2.0 * (14336 * 4096) as f64, 2.0 * (14336 * 4096) as f64);
+    rows_of_norms(&mut add);
+    rows_of_attention(&mut add);
+    out
+}
+
+fn rows_of_norms(add: &mut impl FnMut(&str, Case, Precision, f64, f64)) {
+    use ElementType::*;
+    let (rows, width) = (8192usize, 4096usize);
+    let bytes = 8.0 * (rows * width) as f64;
+    let exact = Precision::Exact;
+    let eps = [("eps", Attribute::Float(1e-5))];
+    add("rms_norm f32 8192x4096", Case::new("RmsNorm", &eps).input(F32, &[rows, width]).input(F32, &[width]), exact, bytes, 0.0);
+    let norm = Case::new("LayerNorm", &eps).input(F32, &[rows, width]).input(F32, &[width]).input(F32, &[width]);
+    add("layer_norm f32 8192x4096", norm, exact, bytes, 0.0);
+    let axis = [("axis", Attribute::Int(-1))];
+    add("softmax f32 4096x32000", Case::new("Softmax", &axis).input(F32, &[4096, 32000]), exact, 8.0 * 4096.0 * 32000.0, 0.0);
+    add("softmax f16 4096x32000", Case::new("Softmax", &axis).input(F16, &[4096, 32000]), exact, 4.0 * 4096.0 * 32000.0, 0.0);
+    let sum = [("kind", Attribute::Text("Sum".into())), ("axes", Attribute::Ints(vec![0]))];
+    add(
+        "sum over axis 0, f32 4096x32000",
+        Case::new("Reduce", &sum).input(F32, &[4096, 32000]),
+        exact,
+        4.0 * 4096.0 * 32000.0,
+        0.0,
+    );
+    let all = [("kind", Attribute::Text("Sum".into()))];
+    add("sum of all, f32 4096x32000", Case::new("Reduce", &all).input(F32, &[4096, 32000]), exact, 4.0 * 4096.0 * 32000.0, 0.0);
+    let perm = [("perm", Attribute::Ints(vec![1, 0]))];
+    add("transpose f32 8192x4096", Case::new("Transpose", &perm).input(F32, &[rows, width]), exact, bytes, 0.0);
+    add("gelu f32 8192x4096", Case::new("Gelu", &[]).input(F32, &[rows, width]), exact, bytes, 0.0);
+    let binary = Case::new("Add", &[]).input(F32, &[rows, width]).input(F32, &[rows, width]);
+    add("add f32 8192x4096", binary, exact, 1.5 * bytes, 0.0);
+    add("argmax f32 1x128256", Case::new("ArgMax", &axis).input(F32, &[1, 128256]), exact, 4.0 * 128256.0, 0.0);
+}
+
+fn rows_of_attention(add: &mut impl FnMut(&str, Case, Precision, f64, f64)) {
+    use ElementType::*;
+    let (heads, kv, d) = (32usize, 8usize, 128usize);
+    let list = [
+        ("num_heads", Attribute::Int(heads as i64)),
+        ("num_kv_heads", Attribute::Int(kv as i64)),
+        ("head_dim", Attribute::Int(d as i64)),
+        ("layout", Attribute::Text("BSHD".into())),
+        ("mask", Attribute::Text("Causal".into())),
+    ];
+    for n in [4096usize, 32768] {
+        let bytes = 2.0 * (2 * n * kv * d) as f64;
+        let case =
+            Case::new("Attention", &list).input(F16, &[1, 1, heads, d]).input(F16, &[1, n, kv, d]).input(F16, &[1, n, kv, d]);
+        add(&format!("attention f16 decode, kv {n}"), case, Precision::Exact, bytes, 4.0 * (n * heads * d) as f64);
+    }
+    let n = 4096usize;
+    let case = Case::new("Attention", &list).input(F16, &[1, n, heads, d]).input(F16, &[1, n, kv, d]).input(F16, &[1, n, kv, d]);
+    add("attention f16 causal 4096x4096", case, Precision::Exact, 0.0, 2.0 * (n * n * heads * d) as f64);
+}
