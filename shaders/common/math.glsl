@@ -236,7 +236,7 @@ float m_pow(float x, float y) {
     precise float s = f / g;
     // What the division left: f - s * (2 + f), products split so that they are exact.
     float sh = uintBitsToFloat(floatBitsToUint(s) & 0xfffff000u), gh = uintBitsToFloat(floatBitsToUint(g) & 0xfffff000u);
-    precise float gl = (f - (gh - 1.0));
+    precise float gl = f - (gh - 2.0);
     precise float left = ((f - sh * gh) - sh * gl) - (s - sh) * (gh + gl);
     precise float sl = left / g;
     // log(a) = e ln2 + 2 s + 2 sl + 2 tail, as high + low.

@@ -8,7 +8,7 @@
 layout(constant_id = 10) const uint MODE_A = 0u;
 layout(constant_id = 11) const uint MODE_B = 0u;
 layout(constant_id = 12) const uint MODE_C = 0u;
-layout(constant_id = 13) const uint AXES = 0u;
+layout(constant_id = 13) const uint AXES = 0u; // 0: the count stands in the last word of the first four
 
 const uint EACH = 4u;
 
@@ -20,9 +20,10 @@ uvec3 operands_of(uvec2 axes, uint i) {
     if (MODE_A != 2u && MODE_B != 2u && MODE_C != 2u) return at;
     uvec3 on = uvec3(MODE_A == 2u ? 1u : 0u, MODE_B == 2u ? 1u : 0u, MODE_C == 2u ? 1u : 0u);
     uint left = i;
-    for (uint a = 0u; a < AXES; ++a) {
+    uint count = AXES != 0u ? AXES : ref_u32x4(axes).v[0].w;
+    for (uint a = 0u; a < count; ++a) {
         uvec4 size = ref_u32x4(axes).v[2u * a], stride = ref_u32x4(axes).v[2u * a + 1u];
-        uint q = a + 1u < AXES ? divide(left, size.y, size.z) : 0u;
+        uint q = a + 1u < count ? divide(left, size.y, size.z) : 0u;
         at += on * stride.xyz * (left - q * size.x);
         left = q;
     }

@@ -141,7 +141,7 @@ impl Map {
         if strided {
             for axis in (0..layout.dims.len()).rev() {
                 let [multiplier, shift] = divider(layout.dims[axis])?;
-                words.extend([layout.dims[axis] as u32, multiplier, shift, 0]);
+                words.extend([layout.dims[axis] as u32, multiplier, shift, layout.dims.len() as u32]);
                 words.extend((0..4).map(|o| layout.strides.get(o).map_or(0, |s| s[axis] as u32)));
             }
         }
@@ -156,7 +156,8 @@ impl Map {
             .write("y", y)
             .read("axes", axes)
             .uint("count", count)
-            .spec("AXES", if strided { layout.dims.len() as u32 } else { 0 });
+            // Few axes, the usual case, are unrolled; the rest shares one pipeline.
+            .spec("AXES", if strided && layout.dims.len() <= 3 { layout.dims.len() as u32 } else { 0 });
         for (name, mode) in ["MODE_A", "MODE_B", "MODE_C"].into_iter().zip(&modes) {
             dispatch = dispatch.spec(name, *mode);
         }

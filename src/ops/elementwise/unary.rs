@@ -236,7 +236,8 @@ fn cases(name: &str, function: Function) -> Vec<Case> {
     let elements = all.iter().filter_map(|n| ElementType::from_name(n).ok()).filter(|&e| operator.takes(e));
     let mut out = Vec::new();
     for element in elements {
-        for dims in [&[0usize][..], &[], &[1025], &[29, 37]] {
+        let all: &[&[usize]] = if element == ElementType::F32 { &[&[0], &[], &[1025], &[29, 37]] } else { &[&[29, 37]] };
+        for &dims in all {
             let fill = match function {
                 Function::Asin | Function::Acos | Function::Atanh => Fill::Range(-0.99, 0.99),
                 Function::Acosh => Fill::Range(1.0, 9.0),
