@@ -48,6 +48,8 @@ enum Outcome {
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     let device = runner::open(arguments.device.as_deref())?;
+    // What a panic says goes into the line of its case.
+    std::panic::set_hook(Box::new(|_| {}));
     let bar = progress(arguments);
     let mut results = Vec::new();
     for folder in &arguments.cases {
@@ -124,7 +126,10 @@ fn verify(folder: &Path, device: &Arc<Device>, arguments: &Arguments) -> Outcome
         match result {
             Ok(Ok(measure)) => worst = worst.worse(measure),
             Ok(Err(e)) => return Outcome::Failed(format!("{}: {e}", name.rsplit('/').next().unwrap_or(&name))),
-            Err(_) => return Outcome::Failed(format!("{}: panicked", name.rsplit('/').next().unwrap_or(&name))),
+            Err(panic) => {
+                let words = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+                return Outcome::Failed(format!("{}: panicked: {}", name.rsplit('/').next().unwrap_or(&name), words.unwrap_or("")));
+            }
         }
     }
     Outcome::Passed(worst)

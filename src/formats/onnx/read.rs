@@ -252,6 +252,8 @@ impl<'a> Reader<'a> {
             "com.microsoft" => microsoft::convert(&mut context),
             _ => bail!(Unsupported, "domain \"{domain}\""),
         }?;
+        // Versions before 6 say which inputs may be overwritten.
+        context.attributes.ignore(&["consumed_inputs"]);
         context.attributes.finish()?;
         Ok(outputs)
     }

@@ -3,7 +3,7 @@
 use super::Convert;
 use crate::formats::onnx::context::Context;
 use crate::formats::onnx::read::Operand;
-use crate::tensor::ElementType;
+use crate::tensor::{ElementType, normalize_axis};
 use crate::{Result, bail};
 
 pub const ROWS: &[(&str, Convert)] = &[
@@ -32,12 +32,29 @@ pub const ROWS: &[(&str, Convert)] = &[
 ];
 
 fn pair(cx: &mut Context, name: &str) -> Result<Vec<Operand>> {
-    let (a, b) = (cx.input(0)?, cx.input(1)?);
+    let (a, b) = operands(cx)?;
     Ok(vec![cx.binary(name, &a, &b)?])
 }
 
-fn compare(cx: &mut Context, name: &str) -> Result<Vec<Operand>> {
+/// Before opset 7 the second operand broadcasts where the node says so, and may start at an axis of the first.
+fn operands(cx: &mut Context) -> Result<(Operand, Operand)> {
     let (a, b) = (cx.input(0)?, cx.input(1)?);
+    if cx.version >= 7 {
+        return Ok((a, b));
+    }
+    cx.attributes.ignore(&["consumed_inputs", "broadcast"]);
+    let Some(axis) = cx.attributes.int("axis")? else { return Ok((a, b)) };
+    let (rank, mut dims) = (cx.ty(&a)?.rank(), cx.ty(&b)?.dims);
+    let axis = normalize_axis(axis, rank)?;
+    while axis + dims.len() < rank {
+        dims.push(1);
+    }
+    let b = cx.reshape(&b, &dims)?;
+    Ok((a, b))
+}
+
+fn compare(cx: &mut Context, name: &str) -> Result<Vec<Operand>> {
+    let (a, b) = operands(cx)?;
     if cx.ty(&a)?.element != ElementType::Bool {
         return Ok(vec![cx.binary(name, &a, &b)?]);
     }
@@ -47,7 +64,7 @@ fn compare(cx: &mut Context, name: &str) -> Result<Vec<Operand>> {
 
 /// The exponent may be of another type; the result has the type of the base.
 fn pow(cx: &mut Context) -> Result<Vec<Operand>> {
-    let (base, exponent) = (cx.input(0)?, cx.input(1)?);
+    let (base, exponent) = operands(cx)?;
     let (b, e) = (cx.ty(&base)?.element, cx.ty(&exponent)?.element);
     if b.is_integer() && e.is_float() {
         let base = cx.cast(&base, e)?;

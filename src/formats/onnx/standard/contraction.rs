@@ -24,6 +24,9 @@ fn matmul(cx: &mut Context) -> Result<Vec<Operand>> {
 /// alpha * A' * B' + beta * C
 fn gemm(cx: &mut Context) -> Result<Vec<Operand>> {
     let (alpha, beta) = (cx.attributes.float("alpha")?.unwrap_or(1.0), cx.attributes.float("beta")?.unwrap_or(1.0));
+    if cx.version < 7 {
+        cx.attributes.ignore(&["broadcast"]);
+    }
     let (transpose_a, transpose_b) = (cx.flag("transA", false)?, cx.flag("transB", false)?);
     let (a, b) = (cx.input(0)?, cx.input(1)?);
     let element = cx.ty(&a)?.element;

@@ -142,7 +142,14 @@ fn selu(cx: &mut Context) -> Result<Vec<Operand>> {
 }
 
 fn prelu(cx: &mut Context) -> Result<Vec<Operand>> {
-    let (x, slope) = (cx.input(0)?, cx.input(1)?);
+    let (x, mut slope) = (cx.input(0)?, cx.input(1)?);
+    let (rank, count) = (cx.ty(&x)?.rank(), cx.ty(&slope)?.elements());
+    // Before opset 7 there is a slope for each channel, axis 1.
+    if cx.version < 7 && count > 1 && rank > 2 {
+        let mut dims = vec![1; rank - 1];
+        dims[0] = count;
+        slope = cx.reshape(&slope, &dims)?;
+    }
     if cx.ty(&x)?.element.is_float() {
         return Ok(vec![cx.binary("PRelu", &x, &slope)?]);
     }
@@ -231,19 +238,13 @@ fn cast_like(cx: &mut Context) -> Result<Vec<Operand>> {
     cast_to(cx, &x, to, bits).map(|y| vec![y])
 }
 
-/// To integers of few bits, floats are limited to their range, and of integers the low bits count.
+/// Integers of few bits are the low bits of wider ones.
 fn cast_to(cx: &mut Context, x: &Operand, to: ElementType, bits: Option<usize>) -> Result<Operand> {
     let Some(bits) = bits else { return cx.cast(x, to) };
-    let signed = to == ElementType::I8;
-    if cx.ty(x)?.element.is_float() {
-        let values = f64::from(1 << bits);
-        let (min, max) = if signed { (-values / 2.0, values / 2.0 - 1.0) } else { (0.0, values - 1.0) };
-        let x = limited(cx, x, min, Some(max))?;
-        return cx.cast(&x, to);
-    }
-    let x = cx.cast(x, ElementType::U8)?;
+    let wide = if cx.ty(x)?.element.is_float() { cx.cast(x, ElementType::I32)? } else { x.clone() };
+    let x = cx.cast(&wide, ElementType::U8)?;
     let low = cx.with_scalar("BitAnd", &x, f64::from((1 << bits) - 1))?;
-    if !signed {
+    if to != ElementType::I8 {
         return Ok(low);
     }
     // The sign bit of so few bits to the top and back.

@@ -1,6 +1,7 @@
 //! Nodes about images: resizing and sampling.
 
 use super::Convert;
+use super::interpolate::Weights;
 use crate::formats::onnx::context::Context;
 use crate::formats::onnx::express::{int, sizes, text};
 use crate::formats::onnx::read::Operand;
@@ -18,7 +19,6 @@ pub const ROWS: &[(&str, Convert)] = &[
 
 /// Inputs of opset 11 on: x, region, scales, sizes; of opset 10: x, scales.
 fn resize(cx: &mut Context) -> Result<Vec<Operand>> {
-    cx.attributes.ignore(&["extrapolation_value"]);
     let x = cx.input(0)?;
     let ty = cx.ty(&x)?;
     let coordinates = match cx.attributes.text("coordinate_transformation_mode")? {
@@ -26,21 +26,32 @@ fn resize(cx: &mut Context) -> Result<Vec<Operand>> {
         Some(mode) => mode,
         None => "half_pixel",
     };
-    ensure!(
-        matches!(coordinates, "half_pixel" | "asymmetric" | "align_corners" | "pytorch_half_pixel" | "half_pixel_symmetric"),
-        Unsupported,
-        "coordinate_transformation_mode {coordinates}"
-    );
     let mode = mode(cx)?;
     let nearest = if cx.version < 11 { "floor" } else { cx.attributes.text("nearest_mode")?.unwrap_or("round_prefer_floor") };
     let cubic_a = cx.attributes.float("cubic_coeff_a")?.unwrap_or(-0.75);
-    ensure!(!cx.flag("exclude_outside", false)?, Unsupported, "exclude_outside = 1");
+    let exclude_outside = cx.flag("exclude_outside", false)?;
     let antialias = cx.flag("antialias", false)?;
+    let extrapolation = cx.attributes.float("extrapolation_value")?.unwrap_or(0.0);
     let axes: Vec<usize> = match cx.attributes.ints("axes")? {
         Some(axes) => axes.iter().map(|&a| normalize_axis(a, ty.rank())).collect::<Result<_>>()?,
         None => (0..ty.rank()).collect(),
     };
     let Some((scales, given)) = extent(cx, &ty, &axes)? else { bail!(InvalidGraph, "there are neither scales nor sizes") };
+    // What the operator does not do: a region, weights without what is outside, and scales that do not make whole lengths where
+    // corners are aligned, for there files mean the length before it is cut.
+    let broken = |(&s, &n): (&f64, &usize)| (s * n as f64).fract() != 0.0;
+    let aligned = coordinates == "align_corners" && given.is_none() && scales.iter().zip(&ty.dims).any(broken);
+    if coordinates == "tf_crop_and_resize" || exclude_outside || (aligned && !antialias) {
+        ensure!(!antialias, Unsupported, "antialias with {coordinates}, exclude_outside = {exclude_outside}");
+        let region = if coordinates == "tf_crop_and_resize" { region(cx, &axes, ty.rank())? } else { Vec::new() };
+        let how = Weights { mode, coordinates, nearest, cubic_a, exclude_outside, extrapolation, region };
+        return Ok(vec![how.resize(cx, &x, &scales, given)?]);
+    }
+    ensure!(
+        matches!(coordinates, "half_pixel" | "asymmetric" | "align_corners" | "pytorch_half_pixel" | "half_pixel_symmetric"),
+        InvalidGraph,
+        "coordinate_transformation_mode {coordinates}"
+    );
     let mut attributes = vec![("mode", text(mode)), ("coordinate_mode", text(coordinates)), ("antialias", int(antialias))];
     match mode {
         "Nearest" => attributes.push(("nearest_mode", text(nearest))),
@@ -52,6 +63,15 @@ fn resize(cx: &mut Context) -> Result<Vec<Operand>> {
         None => attributes.push(("scales", Attribute::Floats(scales))),
     }
     Ok(vec![cx.emit1("Resize", attributes, &[x])?])
+}
+
+/// Start and end of each axis of the input, as parts of it.
+fn region(cx: &mut Context, axes: &[usize], rank: usize) -> Result<Vec<[f64; 2]>> {
+    let given = cx.constant(1)?.to_f64();
+    ensure!(given.len() == 2 * axes.len(), InvalidGraph, "a region of {} numbers for {} axes", given.len(), axes.len());
+    let mut region = vec![[0.0, 1.0]; rank];
+    axes.iter().enumerate().for_each(|(k, &axis)| region[axis] = [given[k], given[axes.len() + k]]);
+    Ok(region)
 }
 
 fn mode(cx: &Context) -> Result<&'static str> {

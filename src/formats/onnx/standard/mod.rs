@@ -7,7 +7,9 @@ mod einsum;
 mod elementwise;
 mod image;
 mod index;
+mod interpolate;
 mod leaves;
+mod lookup;
 mod loss;
 mod movement;
 mod norm;
@@ -60,6 +62,7 @@ const GROUPS: &[&[(&str, Convert)]] = &[
     signal::ROWS,
     random::ROWS,
     loss::ROWS,
+    lookup::ROWS,
     control::ROWS,
     sequence::ROWS,
 ];

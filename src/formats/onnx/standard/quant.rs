@@ -5,6 +5,7 @@ use super::window::Window;
 use crate::formats::onnx::context::Context;
 use crate::formats::onnx::express::int;
 use crate::formats::onnx::read::Operand;
+use crate::formats::onnx::tensor::{element_type, packed_bits};
 use crate::ops::Attribute;
 use crate::tensor::{ElementType, normalize_axis};
 use crate::{Result, bail, ensure};
@@ -59,22 +60,27 @@ fn quantize(cx: &mut Context) -> Result<Vec<Operand>> {
     let number = cx.attributes.int("output_dtype")?.filter(|&n| n != 0);
     let zero = cx.opt(2);
     let element = match (&zero, number) {
-        (_, Some(number)) => super::elementwise::cast_target(number)?,
+        (_, Some(number)) => element_type(i32::try_from(number).unwrap_or(-1))?,
         (Some(zero), None) => cx.ty(zero)?.element,
         (None, None) => ElementType::U8,
     };
     ensure!(element.is_integer(), Unsupported, "quantizing to {element}");
-    ensure!(cx.bits_of_input(2).is_none(), Unsupported, "quantizing to less than 8 bits");
-    quantized(cx, &x, &scale, zero.as_ref(), element, axis, block).map(|y| vec![y])
+    let bits = match number {
+        Some(number) => packed_bits(i32::try_from(number).unwrap_or(-1)),
+        None => cx.bits_of_input(2),
+    };
+    quantized(cx, &x, &scale, zero.as_ref(), element, bits, axis, block).map(|y| vec![y])
 }
 
-/// saturate(round(x / scale) + zero)
+/// saturate(round(x / scale) + zero), to integers of the type or of fewer bits.
+#[allow(clippy::too_many_arguments)]
 fn quantized(
     cx: &mut Context,
     x: &Operand,
     scale: &Operand,
     zero: Option<&Operand>,
     to: ElementType,
+    bits: Option<usize>,
     axis: i64,
     block: usize,
 ) -> Result<Operand> {
@@ -88,6 +94,12 @@ fn quantized(
         let zero = cx.cast(zero, ElementType::F32)?;
         let zero = spread(cx, &zero, &dims, axis, block)?;
         y = cx.binary("Add", &y, &zero)?;
+    }
+    if let Some(bits) = bits {
+        let values = f64::from(1 << bits);
+        let (min, max) = if to == ElementType::I8 { (-values / 2.0, values / 2.0 - 1.0) } else { (0.0, values - 1.0) };
+        let limits = vec![("min", Attribute::Float(min)), ("max", Attribute::Float(max))];
+        y = cx.emit1("Clip", limits, &[y])?;
     }
     // A cast to a narrower integer saturates.
     cx.cast(&y, to)
@@ -147,7 +159,7 @@ pub fn quantize_to_range(cx: &mut Context, x: &Operand) -> Result<[Operand; 3]> 
     let zero = cx.binary("Div", &below, &scale)?;
     let zero = cx.unary("Round", &zero)?;
     let zero = cx.cast(&zero, ElementType::U8)?;
-    let y = quantized(cx, x, &scale, Some(&zero), ElementType::U8, 0, 0)?;
+    let y = quantized(cx, x, &scale, Some(&zero), ElementType::U8, None, 0, 0)?;
     Ok([y, scale, zero])
 }
 
@@ -222,7 +234,7 @@ fn qlinear_matmul(cx: &mut Context) -> Result<Vec<Operand>> {
     }
     let (scale, zero) = (cx.input(6)?, cx.input(7)?);
     let to = cx.ty(&zero)?.element;
-    Ok(vec![quantized(cx, &y, &scale, Some(&zero), to, -2, 0)?])
+    Ok(vec![quantized(cx, &y, &scale, Some(&zero), to, None, -2, 0)?])
 }
 
 /// Inputs: x, scale, zero; w, scale, zero; y's scale, zero; bias as i32.
@@ -246,5 +258,5 @@ fn qlinear_conv(cx: &mut Context) -> Result<Vec<Operand>> {
     }
     let (scale, zero) = (cx.input(6)?, cx.input(7)?);
     let to = cx.ty(&zero)?.element;
-    Ok(vec![quantized(cx, &y, &scale, Some(&zero), to, 1, 0)?])
+    Ok(vec![quantized(cx, &y, &scale, Some(&zero), to, None, 1, 0)?])
 }

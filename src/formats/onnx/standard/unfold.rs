@@ -94,16 +94,17 @@ fn max_unpool(cx: &mut Context) -> Result<Vec<Operand>> {
         None => inferred.clone(),
     };
     ensure!(dims.len() == ty.rank() && dims[..2] == ty.dims[..2], InvalidGraph, "an output of {dims:?} for {ty}");
-    // Positions count in the inferred shape; a larger one has zeros around.
+    // Positions count in the inferred shape; a larger one has zeros behind.
     let zeros = full(ty.element, &[element_count(&inferred)], 0.0);
     let (flat, indices) = (cx.reshape(&x, &[ty.elements()])?, cx.reshape(&indices, &[ty.elements()])?);
-    if dims == inferred {
-        let y = cx.emit1("ScatterElements", vec![("axis", int(0)), ("reduction", text("None"))], &[zeros, indices, flat])?;
-        return Ok(vec![cx.reshape(&y, &dims)?]);
-    }
-    let zeros = full(ty.element, &[element_count(&dims)], 0.0);
     let y = cx.emit1("ScatterElements", vec![("axis", int(0)), ("reduction", text("None"))], &[zeros, indices, flat])?;
-    Ok(vec![cx.reshape(&y, &dims)?])
+    let y = cx.reshape(&y, &inferred)?;
+    if dims == inferred {
+        return Ok(vec![y]);
+    }
+    let more = dims.iter().zip(&inferred).map(|(&d, &i)| d as i64 - i as i64);
+    let pads: Vec<i64> = vec![0; dims.len()].into_iter().chain(more).collect();
+    Ok(vec![cx.emit1("Pad", vec![("pads", Attribute::Ints(pads)), ("mode", text("Constant"))], &[y])?])
 }
 
 /// Adds the columns of windows up into an image: the transposed convolution whose kernel has one 1 for each column.
