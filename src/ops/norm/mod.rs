@@ -2,4 +2,6 @@
 
 use super::Entry;
 
-pub const FAMILIES: &[&[Entry]] = &[];
+mod rows;
+
+pub const FAMILIES: &[&[Entry]] = &[rows::ENTRIES];

@@ -2,4 +2,8 @@
 
 use super::Entry;
 
-pub const FAMILIES: &[&[Entry]] = &[];
+mod attention;
+mod kv_append;
+mod rope;
+
+pub const FAMILIES: &[&[Entry]] = &[rope::ENTRIES, attention::ENTRIES, kv_append::ENTRIES];

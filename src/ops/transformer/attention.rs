@@ -1,0 +1,357 @@
+//! Attention: softmax(q k^T) v with grouped queries, masks, cached keys, soft caps and sinks.
+
+use rayon::prelude::*;
+
+use crate::kernels::kernel;
+use crate::ops::{Attribute, Attributes, Case, Fill, Inputs, Lowering, Operator, Reference};
+use crate::tensor::{ElementType, Tensor, TensorType, broadcast, row_strides};
+use crate::{Result, attribute_enum, attributes, bail, ensure, error};
+
+attribute_enum! {
+    pub enum HeadLayout { Bshd = "BSHD", Bhsd = "BHSD" }
+}
+attribute_enum! {
+    pub enum MaskKind {
+        None = "None",
+        /// Keys after the query's own position are hidden.
+        Causal = "Causal",
+        /// Keys outside [position - window, position] are hidden.
+        SlidingWindow = "SlidingWindow",
+        /// The mask input hides: false, or a number below 0.5.
+        Custom = "Custom",
+        /// The mask input is added to the scores.
+        Bias = "Bias",
+    }
+}
+attributes! {
+    pub struct Attention {
+        num_heads: usize,
+        num_kv_heads: Option<usize>,
+        head_dim: usize,
+        v_head_dim: Option<usize>,
+        layout: HeadLayout,
+        mask: MaskKind,
+        window: Option<usize>,
+        scale: Option<f64>,
+        /// 0: none.
+        softcap: f64 = 0.0,
+    }
+}
+
+crate::entries!(Attention: cases);
+
+/// The largest head that the kernels' shared memory holds.
+const MAX_HEAD: usize = 512;
+
+/// Sizes of a checked attention.
+struct Sizes {
+    batch: usize,
+    queries: usize,
+    keys: usize,
+    heads: usize,
+    kv_heads: usize,
+    size: usize,
+    value_size: usize,
+}
+
+impl Attention {
+    /// Strides in elements of batch, head and row.
+    fn strides(&self, rows: usize, heads: usize, size: usize) -> [usize; 3] {
+        match self.layout {
+            HeadLayout::Bshd => [rows * heads * size, size, heads * size],
+            HeadLayout::Bhsd => [rows * heads * size, rows * size, size],
+        }
+    }
+
+    fn rows_and_heads(&self, ty: &TensorType, what: &str, heads: usize, size: usize) -> Result<(usize, usize)> {
+        let (batch, rows, h) = match (self.layout, &ty.dims[..]) {
+            (HeadLayout::Bshd, &[b, s, h, d]) if d == size => (b, s, h),
+            (HeadLayout::Bhsd, &[b, h, s, d]) if d == size => (b, s, h),
+            _ => bail!(InvalidGraph, "{what} {ty} is not {} with heads of {size}", self.layout.text()),
+        };
+        ensure!(h == heads, InvalidGraph, "{what} {ty} has {h} heads, not {heads}");
+        Ok((batch, rows))
+    }
+
+    fn sizes(&self, ins: &Inputs<TensorType>) -> Result<Sizes> {
+        let (q, k, v) = (ins.get(0)?, ins.get(1)?, ins.get(2)?);
+        let (heads, kv_heads) = (self.num_heads, self.num_kv_heads.unwrap_or(self.num_heads));
+        ensure!(heads > 0 && kv_heads > 0 && heads % kv_heads == 0, InvalidGraph, "{heads} query heads over {kv_heads} key heads");
+        let (size, value_size) = (self.head_dim, self.v_head_dim.unwrap_or(self.head_dim));
+        let most = size.max(value_size);
+        ensure!(
+            (1..=MAX_HEAD).contains(&most) && size > 0,
+            InvalidGraph,
+            "heads of {size} and {value_size}: the limit is {MAX_HEAD}"
+        );
+        let (batch, queries) = self.rows_and_heads(q, "q", heads, size)?;
+        let (k_batch, keys) = self.rows_and_heads(k, "k", kv_heads, size)?;
+        let (v_batch, values) = self.rows_and_heads(v, "v", kv_heads, value_size)?;
+        ensure!(batch == k_batch && batch == v_batch && keys == values, InvalidGraph, "q {q}, k {k} and v {v} do not fit together");
+        Ok(Sizes { batch, queries, keys, heads, kv_heads, size, value_size })
+    }
+
+    /// Strides in elements of the mask for batch, head, row and key.
+    fn mask_strides(&self, mask: &TensorType, s: &Sizes) -> Result<[usize; 4]> {
+        let heads = if self.mask == MaskKind::Bias { s.heads } else { 1 };
+        let full = [s.batch, heads, s.queries, s.keys];
+        // A mask of rank 2 is [B, keys].
+        let dims = if mask.rank() == 2 { vec![mask.dims[0], 1, 1, mask.dims[1]] } else { mask.dims.clone() };
+        let fits = dims.len() <= 4 && broadcast(&[&dims, &full]).is_ok_and(|d| d == full);
+        ensure!(fits, InvalidGraph, "the mask {mask} does not broadcast to {full:?}");
+        let (own, lead) = (row_strides(&dims), 4 - dims.len());
+        Ok(std::array::from_fn(|i| if i < lead || dims[i - lead] == 1 { 0 } else { own[i - lead] }))
+    }
+
+    fn scale(&self) -> f64 {
+        self.scale.unwrap_or(1.0 / (self.head_dim as f64).sqrt())
+    }
+}
+
+impl Operator for Attention {
+    fn name(&self) -> &'static str {
+        "Attention"
+    }
+    fn attributes(&self) -> Attributes {
+        self.to_attributes()
+    }
+    fn infer(&self, ins: &Inputs<TensorType>) -> Result<Vec<TensorType>> {
+        ins.expect(3..=6)?;
+        let s = self.sizes(ins)?;
+        let (q, k, v) = (ins.get(0)?, ins.get(1)?, ins.get(2)?);
+        ensure!(q.element.is_float(), InvalidGraph, "takes floats, not {}", q.element);
+        ensure!(
+            q.element == k.element && q.element == v.element,
+            InvalidGraph,
+            "q is {}, k {}, v {}",
+            q.element,
+            k.element,
+            v.element
+        );
+        match (self.mask, ins.opt(3)) {
+            (MaskKind::Custom | MaskKind::Bias, None) => bail!(InvalidGraph, "mask {} needs a mask input", self.mask.text()),
+            (MaskKind::Custom, Some(mask)) => {
+                let number =
+                    mask.element == q.element || matches!(mask.element, ElementType::Bool | ElementType::I32 | ElementType::I64);
+                ensure!(number, InvalidGraph, "a mask of {} (bool, i32, i64 or {})", mask.element, q.element);
+                self.mask_strides(mask, &s)?;
+            }
+            (MaskKind::Bias, Some(bias)) => {
+                ensure!(bias.element == q.element, InvalidGraph, "q is {}, the bias {}", q.element, bias.element);
+                self.mask_strides(bias, &s)?;
+            }
+            (_, Some(_)) => bail!(InvalidGraph, "mask {} takes no mask input", self.mask.text()),
+            (MaskKind::SlidingWindow, None) => ensure!(self.window.is_some(), InvalidGraph, "SlidingWindow needs a window"),
+            _ => {}
+        }
+        if let Some(len) = ins.opt(4) {
+            let fits = len.rank() == 1 && (len.dims[0] == 1 || len.dims[0] == s.batch);
+            ensure!(len.element == ElementType::I32 && fits, InvalidGraph, "kv_len is {len}, not i32 [1] or [{}]", s.batch);
+        }
+        if let Some(sinks) = ins.opt(5) {
+            ensure!(
+                sinks.element == q.element && sinks.dims == [s.heads],
+                InvalidGraph,
+                "sinks are {sinks}, not {} [{}]",
+                q.element,
+                s.heads
+            );
+        }
+        let dims = match self.layout {
+            HeadLayout::Bshd => [s.batch, s.queries, s.heads, s.value_size],
+            HeadLayout::Bhsd => [s.batch, s.heads, s.queries, s.value_size],
+        };
+        Ok(vec![q.with_dims(dims)])
+    }
+    fn reference(&self, at: &Reference) -> Result<Vec<Tensor>> {
+        let types: Vec<Option<&TensorType>> = (0..at.inputs.len()).map(|i| at.opt(i).map(Tensor::ty)).collect();
+        let s = self.sizes(&Inputs(&types))?;
+        let (q, k, v) = (at.input(0)?.to_f64(), at.input(1)?.to_f64(), at.input(2)?.to_f64());
+        let extents = extents(at, &s)?;
+        let mask = at.opt(3).map(|m| Ok::<_, crate::Error>((m.to_f64(), self.mask_strides(m.ty(), &s)?))).transpose()?;
+        let sinks = at.opt(5).map(Tensor::to_f64);
+        let [qs, ks, vs] = [
+            self.strides(s.queries, s.heads, s.size),
+            self.strides(s.keys, s.kv_heads, s.size),
+            self.strides(s.keys, s.kv_heads, s.value_size),
+        ];
+        let ys = self.strides(s.queries, s.heads, s.value_size);
+        let rows: Vec<(usize, Vec<f64>)> = (0..s.batch * s.heads * s.queries)
+            .into_par_iter()
+            .map(|i| {
+                let (b, h, r) = (i / s.queries / s.heads, i / s.queries % s.heads, i % s.queries);
+                let kv = h / (s.heads / s.kv_heads);
+                let position = extents[b] as i64 - s.queries as i64 + r as i64;
+                let hidden = |j: usize| {
+                    let late = j as i64 > position;
+                    match self.mask {
+                        MaskKind::Causal => late,
+                        MaskKind::SlidingWindow => late || (j as i64) < position - self.window.unwrap_or(0) as i64,
+                        MaskKind::Custom => {
+                            mask.as_ref().is_some_and(|(m, st)| m[b * st[0] + h * st[1] + r * st[2] + j * st[3]] < 0.5)
+                        }
+                        _ => false,
+                    }
+                };
+                let score = |j: usize| {
+                    if hidden(j) {
+                        return f64::NEG_INFINITY;
+                    }
+                    let (a, c) = (&q[b * qs[0] + h * qs[1] + r * qs[2]..], &k[b * ks[0] + kv * ks[1] + j * ks[2]..]);
+                    let dot: f64 = (0..s.size).map(|d| a[d] * c[d]).sum::<f64>() * self.scale();
+                    let capped = if self.softcap > 0.0 { self.softcap * (dot / self.softcap).tanh() } else { dot };
+                    match (&mask, self.mask) {
+                        (Some((m, st)), MaskKind::Bias) => capped + m[b * st[0] + h * st[1] + r * st[2] + j * st[3]],
+                        _ => capped,
+                    }
+                };
+                let scores: Vec<f64> = (0..extents[b]).map(score).collect();
+                let y = mix(&scores, sinks.as_ref().map(|v| v[h]), s.value_size, |j, d| v[b * vs[0] + kv * vs[1] + j * vs[2] + d]);
+                (b * ys[0] + h * ys[1] + r * ys[2], y)
+            })
+            .collect();
+        let mut y = vec![0.0; at.output_type(0).elements()];
+        for (start, row) in rows {
+            y[start..start + row.len()].copy_from_slice(&row);
+        }
+        Ok(vec![Tensor::from_f64(at.output_type(0).clone(), &y)])
+    }
+    fn lower(&self, at: &mut Lowering) -> Result<()> {
+        let types: Vec<Option<&TensorType>> = (0..at.input_count()).map(|i| at.has_input(i).then(|| at.input_type(i))).collect();
+        let s = self.sizes(&Inputs(&types))?;
+        let q = at.input_type(0);
+        let mut words: Vec<u32> = Vec::new();
+        for strides in [
+            self.strides(s.queries, s.heads, s.size),
+            self.strides(s.keys, s.kv_heads, s.size),
+            self.strides(s.keys, s.kv_heads, s.value_size),
+            self.strides(s.queries, s.heads, s.value_size),
+        ] {
+            let bytes = strides[0] * q.element.bytes();
+            ensure!(u32::try_from(bytes).is_ok(), Unsupported, "an entry of {bytes} bytes in a batch is above 4 GiB");
+            words.extend(strides.map(|v| v as u32));
+        }
+        let mask = (self.mask == MaskKind::Custom || self.mask == MaskKind::Bias).then(|| at.input_type(3));
+        let mask_kind = match mask.map(|m| m.element) {
+            None => 0,
+            Some(_) if self.mask == MaskKind::Bias => 5,
+            Some(ElementType::Bool) => 1,
+            Some(ElementType::I32) => 3,
+            Some(ElementType::I64) => 4,
+            Some(_) => 2,
+        };
+        words.extend(mask.map_or(Ok([0; 4]), |m| self.mask_strides(m, &s))?.map(|v| v as u32));
+        let table = at.constants(&words);
+        let regions: [_; 7] = std::array::from_fn(|i| if i < 6 { at.opt_input(i) } else { at.output(0) });
+        let (state, node) = (at.run_state(), at.node_number());
+        let per_batch = at.has_input(4) && at.input_type(4).dims[0] > 1;
+        let (has_len, has_sinks) = (at.has_input(4), at.has_input(5));
+        let groups = s.batch * s.heads * s.queries;
+        at.dispatch(kernel::attention_rows(q.element.name())?)
+            .read("q", regions[0])
+            .read("k", regions[1])
+            .read("v", regions[2])
+            .read("mask", regions[3])
+            .read("kv_len", regions[4])
+            .read("sinks", regions[5])
+            .write("y", regions[6])
+            .read("state", state)
+            .read("table", table)
+            .uint("groups", groups)
+            .uint("queries", s.queries)
+            .uint("keys", s.keys)
+            .uint("heads", s.heads)
+            .uint("sharing", s.heads / s.kv_heads)
+            .uint("size", s.size)
+            .uint("value_size", s.value_size)
+            .float("scale", self.scale())
+            .float("cap", self.softcap)
+            .uint("window", self.window.unwrap_or(0).min(i32::MAX as usize))
+            .uint("kv_len_per_batch", per_batch.into())
+            .uint("node", node as usize)
+            .spec("MASK", mask_kind)
+            .spec("CAUSAL", (self.mask == MaskKind::Causal).into())
+            .spec("WINDOW", (self.mask == MaskKind::SlidingWindow).into())
+            .spec("KV_LEN", has_len.into())
+            .spec("SINKS", has_sinks.into())
+            .spec("CAPPED", (self.softcap > 0.0).into())
+            .groups(groups)
+    }
+    fn terms(&self, ins: &Inputs<TensorType>) -> usize {
+        self.sizes(ins).map_or(1, |s| s.size.max(s.keys))
+    }
+}
+
+/// Valid keys of each batch entry.
+fn extents(at: &Reference, s: &Sizes) -> Result<Vec<usize>> {
+    let Some(len) = at.opt(4) else { return Ok(vec![s.keys; s.batch]) };
+    let values = len.to_i128();
+    (0..s.batch)
+        .map(|b| {
+            let place = if values.len() == 1 { 0 } else { b };
+            let value = values[place];
+            match usize::try_from(value).ok().filter(|&n| n <= s.keys) {
+                Some(n) => Ok(n),
+                None if at.unchecked_indices => Ok(value.clamp(0, s.keys as i128) as usize),
+                None => Err(error!(IndexOutOfRange, "index {value} at position {place} is outside 0..{}", s.keys + 1)),
+            }
+        })
+        .collect()
+}
+
+/// The softmax of the scores, with one more logit that has no value, applied to the values. Nothing visible gives zeros.
+fn mix(scores: &[f64], sink: Option<f64>, size: usize, value: impl Fn(usize, usize) -> f64) -> Vec<f64> {
+    if scores.iter().any(|s| s.is_nan()) {
+        return vec![f64::NAN; size];
+    }
+    let most = scores.iter().copied().chain(sink).fold(f64::NEG_INFINITY, f64::max);
+    if scores.iter().all(|&s| s == f64::NEG_INFINITY) {
+        return vec![0.0; size];
+    }
+    let weights: Vec<f64> = scores.iter().map(|&s| if s == most { 1.0 } else { (s - most).exp() }).collect();
+    let total = weights.iter().sum::<f64>() + sink.map_or(0.0, |s| (s - most).exp());
+    let sum = |d: usize| {
+        weights.iter().enumerate().filter(|(j, _)| scores[*j] != f64::NEG_INFINITY).map(|(j, w)| w * value(j, d)).sum::<f64>()
+    };
+    (0..size).map(|d| sum(d) / total).collect()
+}
+
+fn cases() -> Vec<Case> {
+    use ElementType::*;
+    let mut out = Vec::new();
+    let (int, text) = (|v: usize| Attribute::Int(v as i64), |s: &str| Attribute::Text(s.into()));
+    let base = |heads: usize, kv: usize, d: usize, mask: &str| {
+        vec![
+            ("num_heads", int(heads)),
+            ("num_kv_heads", int(kv)),
+            ("head_dim", int(d)),
+            ("layout", text("BSHD")),
+            ("mask", text(mask)),
+        ]
+    };
+    let qkv = |list: &[(&str, Attribute)], element, q: &[usize; 4], keys: usize, kv: usize| {
+        let k = [q[0], keys, kv, q[3]];
+        Case::new("Attention", list).input(element, q).input(element, &k).input(element, &k)
+    };
+    for element in [F32, F16, Bf16, F64] {
+        out.push(qkv(&base(4, 2, 64, "Causal"), element, &[1, 9, 4, 64], 9, 2));
+        out.push(qkv(&base(4, 2, 80, "None"), element, &[2, 1, 4, 80], 257, 2));
+        let mut window = base(2, 2, 5, "SlidingWindow");
+        window.push(("window", int(7)));
+        out.push(qkv(&window, element, &[1, 33, 2, 5], 40, 2));
+        out.push(qkv(&base(2, 1, 16, "Custom"), element, &[2, 3, 2, 16], 65, 1).input(Bool, &[2, 1, 3, 65]));
+        out.push(qkv(&base(2, 2, 16, "Bias"), element, &[2, 3, 2, 16], 63, 2).input(element, &[1, 2, 3, 63]));
+        let mut capped = base(2, 1, 8, "Causal");
+        capped.push(("softcap", Attribute::Float(2.0)));
+        out.push(
+            qkv(&capped, element, &[2, 5, 2, 8], 9, 1).none().fill(I32, &[2], Fill::Values(vec![7.0, 9.0])).input(element, &[2]),
+        );
+    }
+    for len in [0.0, 1.0, 31.0, 33.0, 127.0, 128.0, 129.0, 255.0] {
+        out.push(qkv(&base(2, 1, 32, "None"), F32, &[1, 1, 2, 32], 255, 1).none().fill(I32, &[1], Fill::Values(vec![len])));
+    }
+    out.push(qkv(&base(1, 1, 4, "None"), F32, &[1, 0, 1, 4], 3, 1));
+    out.push(qkv(&base(1, 1, 4, "None"), F32, &[1, 2, 1, 4], 0, 1));
+    out.push(qkv(&base(1, 1, 512, "None"), F32, &[1, 1, 1, 512], 3, 1));
+    out
+}
