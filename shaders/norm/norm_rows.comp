@@ -55,7 +55,7 @@ void main() {
         total += v;
         squares += v * v;
     }
-    X n = X(p.len), mean = X(0), scale = X(1), eps = X(p.eps);
+    X n = X(p.len), mean = X(0), shift = X(0), scale = X(1), eps = X(p.eps);
     if (CENTER) {
         mean = group_sum(total) / n;
         X first = X(0), second = X(0);
@@ -66,7 +66,7 @@ void main() {
         }
         first = group_sum(first) / n;
         squares = group_sum(second) / n - first * first;
-        mean += first;
+        shift = first; // apart: added to a large mean it would be rounded away
     } else {
         squares = group_sum(squares) / n;
         if (!(squares < X(1e37)) || squares < X(1e-30)) {
@@ -91,7 +91,7 @@ void main() {
     for (uint i = lane, k = 0u; i < p.len; i += 256u, ++k) {
         X v = at(k, i);
         if (RESIDUAL) T_store(sum, i, v);
-        X r = (v - mean) * scale * factor * T_load(gamma, i);
+        X r = ((v - mean) - shift) * scale * factor * T_load(gamma, i);
         if (BETA) r += T_load(beta, i);
         T_store(y, i, r);
     }
