@@ -267,6 +267,7 @@ float m_fmod(float x, float y) {
 // Remainder with the sign of y.
 float m_mod(float x, float y) {
     float r = m_fmod(x, y);
+    if (is_nan(r)) return r;
     if (r == 0.0) return (floatBitsToUint(y) & 0x80000000u) != 0u ? -0.0 : 0.0;
     return (r < 0.0) != (y < 0.0) ? (is_inf(y) ? y : r + y) : r;
 }
@@ -411,6 +412,7 @@ double m_fmod(double x, double y) {
 }
 double m_mod(double x, double y) {
     double r = m_fmod(x, y);
+    if (is_nan(r)) return r;
     if (r == 0.0LF) return y < 0.0LF ? -0.0LF : 0.0LF;
     return (r < 0.0LF) != (y < 0.0LF) ? (is_inf(y) ? y : r + y) : r;
 }
