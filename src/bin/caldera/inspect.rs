@@ -123,7 +123,7 @@ fn plan(graph: &Graph) -> Result<Plan> {
         bail!(InvalidArgument, "these dimensions are not bound: {} (--dim name=size)", unbound.join(", "));
     }
     let program = Program::new(passes::optimize(graph)?, None, &Options::default())?;
-    Ok(Plan { nodes: program.graph.nodes().len(), params: program.params.len(), memory: program.memory.clone() })
+    Ok(Plan { nodes: program.graph.nodes().len(), params: program.params.len(), memory: program.memory })
 }
 
 impl Plan {

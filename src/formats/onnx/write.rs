@@ -234,7 +234,7 @@ fn attribute(name: &str, value: &Attribute) -> Result<proto::Attribute> {
             proto::Attribute { floats: v.iter().map(|&x| x as f32).collect(), ..named(name, AttributeType::Floats) }
         }
         Attribute::Tensor(v) => proto::Attribute { t: Some(tensor::write("", v)), ..named(name, AttributeType::Tensor) },
-        Attribute::Graph(_) => bail!(Unsupported, "attribute \"{name}\" is a graph, which is not written yet"),
+        Attribute::Graph(_) => bail!(Unsupported, "attribute \"{name}\" is a graph, which has no form in a file here"),
     })
 }
 

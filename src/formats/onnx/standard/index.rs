@@ -2,7 +2,7 @@
 
 use super::Convert;
 use crate::formats::onnx::context::Context;
-use crate::formats::onnx::express::{full, int, size, text};
+use crate::formats::onnx::express::{int, size, text};
 use crate::formats::onnx::read::Operand;
 use crate::tensor::{ElementType, Tensor, TensorType, normalize_axis};
 use crate::{Result, bail, ensure};
@@ -72,46 +72,26 @@ pub fn counting(element: ElementType, rank: usize, axis: usize, len: usize) -> O
     Operand::constant(Tensor::from_i128(TensorType::new(element, dims), &values))
 }
 
-/// One where the count along the new axis is the index, negative ones counted from the end; any other index gives a row of off
-/// values. The indices may be of any number type.
+/// The depth is an input here; the indices may be of any number type.
 fn one_hot(cx: &mut Context) -> Result<Vec<Operand>> {
     let (indices, values) = (cx.input(0)?, cx.input(2)?);
     let depth = cx.constant(1)?;
     ensure!(depth.ty().elements() == 1, InvalidGraph, "the depth is {}, not one number", depth.ty());
     let depth = depth.to_f64()[0];
     ensure!((0.0..1e9).contains(&depth), InvalidGraph, "a depth of {depth}");
-    let depth = depth as usize;
-    let mut dims = cx.ty(&indices)?.dims;
-    let axis = normalize_axis(cx.attributes.int("axis")?.unwrap_or(-1), dims.len() + 1)?;
-    let indices = cx.cast(&indices, ElementType::I64)?;
-    dims.insert(axis, 1);
-    let indices = cx.reshape(&indices, &dims)?;
-    let negative = cx.with_scalar("Lt", &indices, 0.0)?;
-    let wrapped = cx.with_scalar("Add", &indices, depth as f64)?;
-    let indices = cx.select(&negative, &wrapped, &indices)?;
-    let count = counting(ElementType::I64, dims.len(), axis, depth);
-    let hit = cx.binary("Eq", &indices, &count)?;
-    let (off, on) = (cx.narrow(&values, 0, 0, 1)?, cx.narrow(&values, 0, 1, 1)?);
-    Ok(vec![cx.select(&hit, &on, &off)?])
+    let axis = cx.attributes.int("axis")?.unwrap_or(-1);
+    let indices = if cx.ty(&indices)?.element == ElementType::I32 { indices } else { cx.cast(&indices, ElementType::I64)? };
+    Ok(vec![cx.emit1("OneHot", vec![("depth", int(depth as i64)), ("axis", int(axis))], &[indices, values])?])
 }
 
 fn trilu(cx: &mut Context) -> Result<Vec<Operand>> {
     let x = cx.input(0)?;
-    let ty = cx.ty(&x)?;
-    ensure!(ty.rank() >= 2, InvalidGraph, "takes matrices, not {ty}");
     let k = match cx.opt_constant(1)? {
         Some(k) => k.to_i128().first().map_or(0, |&v| v.clamp(i64::MIN.into(), i64::MAX.into()) as i64),
         None => 0,
     };
     let upper = cx.flag("upper", true)?;
-    let (rows, columns) = (ty.dims[ty.rank() - 2], ty.dims[ty.rank() - 1]);
-    let keeps = |i: usize| {
-        let above = ((i % columns) as i64).saturating_sub((i / columns) as i64);
-        if upper { above >= k } else { above <= k }
-    };
-    let mask: Vec<u8> = (0..rows * columns).map(|i| keeps(i).into()).collect();
-    let mask = Operand::constant(Tensor::from_bytes(TensorType::new(ElementType::Bool, [rows, columns]), &mask)?);
-    Ok(vec![cx.select(&mask, &x, &full(ty.element, &[], 0.0))?])
+    Ok(vec![cx.emit1("Trilu", vec![("k", int(k)), ("upper", int(upper))], &[x])?])
 }
 
 /// Keeps the slices whose condition, which must be known, is true.

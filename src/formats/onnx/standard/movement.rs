@@ -6,7 +6,6 @@ use crate::formats::onnx::context::Context;
 use crate::formats::onnx::express::{int, ints, text};
 use crate::formats::onnx::read::Operand;
 use crate::ops::Attribute;
-use crate::tensor::Tensor;
 use crate::{Result, bail, ensure};
 
 pub const ROWS: &[(&str, Convert)] = &[
@@ -150,16 +149,11 @@ fn space_to_depth(cx: &mut Context) -> Result<Vec<Operand>> {
     Ok(vec![cx.emit1("SpaceToDepth", vec![("blocksize", int(block))], &[x])?])
 }
 
-/// What it gives depends on the shape alone.
 fn eye_like(cx: &mut Context) -> Result<Vec<Operand>> {
-    let ty = cx.input_type(0)?;
-    let element = match cx.attributes.int("dtype")? {
-        Some(number) => super::elementwise::cast_target(number)?,
-        None => ty.element,
-    };
-    let k = cx.attributes.int("k")?.unwrap_or(0);
-    ensure!(ty.rank() == 2, InvalidGraph, "takes a matrix, not {ty}");
-    let (rows, columns) = (ty.dims[0], ty.dims[1]);
-    let values: Vec<f64> = (0..rows * columns).map(|i| f64::from((i % columns) as i64 == (i / columns) as i64 + k)).collect();
-    Ok(vec![Operand::constant(Tensor::from_f64(ty.with_element(element), &values))])
+    let x = cx.input(0)?;
+    let mut attributes = vec![("k", int(cx.attributes.int("k")?.unwrap_or(0)))];
+    if let Some(number) = cx.attributes.int("dtype")? {
+        attributes.push(("dtype", text(super::elementwise::cast_target(number)?.name())));
+    }
+    Ok(vec![cx.emit1("EyeLike", attributes, &[x])?])
 }

@@ -25,7 +25,7 @@ fn number(cx: &mut Context, i: usize) -> Result<Option<f64>> {
 }
 
 fn length(value: f64) -> Result<usize> {
-    ensure!(value >= 1.0 && value < 1e9, InvalidGraph, "a length of {value}");
+    ensure!((1.0..1e9).contains(&value), InvalidGraph, "a length of {value}");
     Ok(value as usize)
 }
 

@@ -19,10 +19,10 @@ pub fn max_indices(cx: &mut Context, x: &Operand, window: &Window, column_major:
     let counts = window.counts(&extents);
     // Padded so that every window is whole; padding is never the largest, but for a window of nothing else.
     let mut pads = vec![0; 2 * ty.rank()];
-    for axis in 0..axes {
+    for (axis, &extent) in extents.iter().enumerate() {
         pads[2 + axis] = window.begin[axis] as i64;
         let needed = (counts[axis].max(1) - 1) * window.stride[axis] + window.reach(axis);
-        pads[ty.rank() + 2 + axis] = (needed as i64 - (extents[axis] + window.begin[axis]) as i64).max(0);
+        pads[ty.rank() + 2 + axis] = (needed as i64 - (extent + window.begin[axis]) as i64).max(0);
     }
     let attributes =
         vec![("pads", Attribute::Ints(pads)), ("mode", text("Constant")), ("value", Attribute::Float(f64::NEG_INFINITY))];
