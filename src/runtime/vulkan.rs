@@ -311,12 +311,15 @@ impl VulkanMachine {
             self.outputs[j].staging = Some(VulkanBuffer::new(&self.device, &what, bytes, MemoryKind::Download)?);
         }
         if self.outputs[j].moves.is_none() {
-            let from = self.location_buffer(location)?;
+            // What has no bytes may have no memory either.
+            let from = if bytes > 0 { Some(self.location_buffer(location)?) } else { None };
             let to = self.outputs[j].staging.as_ref().ok_or_else(|| error!(Internal, "no staging memory"))?;
             let commands = self.recorder.record(|r| {
                 r.kernels_to_transfers();
                 r.transfers_to_transfers();
-                r.copy(from, to, Copy { from: location.offset, to: 0, bytes });
+                if let Some(from) = from {
+                    r.copy(from, to, Copy { from: location.offset, to: 0, bytes });
+                }
                 r.transfers_to_host();
                 Ok(())
             })?;
