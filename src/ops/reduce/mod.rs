@@ -2,6 +2,15 @@
 
 use super::Entry;
 
+mod arg;
+mod cumsum;
+mod random;
+mod reduction;
+mod sample;
 mod softmax;
+mod topk;
 
-pub const FAMILIES: &[&[Entry]] = &[softmax::ENTRIES];
+pub use reduction::{Reduce, ReduceKind};
+
+pub const FAMILIES: &[&[Entry]] =
+    &[reduction::ENTRIES, arg::ENTRIES, cumsum::ENTRIES, topk::ENTRIES, softmax::ENTRIES, random::ENTRIES, sample::ENTRIES];
