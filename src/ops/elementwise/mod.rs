@@ -8,7 +8,7 @@ mod cast;
 pub mod function;
 mod parametric;
 mod select;
-mod special;
+pub mod special;
 mod swiglu;
 mod ternary;
 mod unary;
