@@ -1,5 +1,6 @@
 //! Element types, shapes and host tensors. This room knows nobody but `error`.
 
+pub mod blocks;
 mod element;
 mod host;
 mod shape;
