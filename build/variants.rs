@@ -49,12 +49,19 @@ const ELEMENTS: [(&str, &str, u32); 14] = [
     ("c64", "vec2", 8),
 ];
 
+/// The packed block types.
+const BLOCKS: [&str; 23] = [
+    "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "q8_k", "iq4_nl", "iq4_xs", "iq2_xxs",
+    "iq2_xs", "iq2_s", "iq3_xxs", "iq3_s", "iq1_s", "iq1_m", "tq1_0", "tq2_0", "mxfp4",
+];
+
 /// Short names for lists of element types.
 fn expand(value: &str) -> Vec<String> {
     let list: &[&str] = match value {
         "@floats" => &["f32", "f16", "bf16", "f64"],
         "@integers" => &["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"],
         "@numbers" => &["f32", "f16", "bf16", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"],
+        "@blocks" => &BLOCKS,
         other => return vec![other.to_string()],
     };
     list.iter().map(|s| s.to_string()).collect()

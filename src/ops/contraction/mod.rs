@@ -19,6 +19,7 @@ pub use activation::Activation;
 pub use choose::{Algorithm, Choice, Tile};
 pub use matmul::MatMul;
 pub use product::{BatchAxis, Epilogue, Matrix, Product, Residual, RowExperts, lower_product, lower_product_as};
+pub(super) use product::{index_kind, sort_rows};
 pub use reference::{MatrixView, multiply};
 
 pub const FAMILIES: &[&[Entry]] = &[matmul::ENTRIES, dot_general::ENTRIES, bias_act::ENTRIES, lora::ENTRIES, grouped::ENTRIES];

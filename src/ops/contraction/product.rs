@@ -378,7 +378,7 @@ fn word(value: usize) -> Result<u32> {
 }
 
 /// How shaders/contraction read idx: `INDEX`.
-fn index_kind(element: ElementType) -> u32 {
+pub fn index_kind(element: ElementType) -> u32 {
     match element {
         ElementType::I32 => 0,
         ElementType::U32 => 1,
@@ -387,7 +387,7 @@ fn index_kind(element: ElementType) -> u32 {
 }
 
 /// Sorts the rows by expert and cuts them into tiles; the layout is told in shaders/contraction/group_rows.comp.
-fn sort_rows(at: &mut Lowering, m: usize, experts: RowExperts, tile_rows: usize, tiles: usize) -> Result<Operand> {
+pub fn sort_rows(at: &mut Lowering, m: usize, experts: RowExperts, tile_rows: usize, tiles: usize) -> Result<Operand> {
     let groups = at.temp(4 * (2 * (experts.experts + tiles) + m));
     let (state, node) = (at.run_state(), at.node_number() as usize);
     at.dispatch(kernel::group_rows()?)

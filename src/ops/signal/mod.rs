@@ -2,8 +2,4 @@
 
 use super::Entry;
 
-mod complex;
-mod fft;
-mod transform;
-
-pub const FAMILIES: &[&[Entry]] = &[fft::ENTRIES];
+pub const FAMILIES: &[&[Entry]] = &[];
