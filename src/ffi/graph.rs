@@ -84,7 +84,7 @@ impl GraphObject {
         Ok(self.graph_mut()?.add(operator, name, &inputs)?.into_iter().map(|id| id.0).collect())
     }
 
-    fn check(&self, value: caldera_value) -> Result<ValueId> {
+    pub fn check(&self, value: caldera_value) -> Result<ValueId> {
         let count = self.graph()?.values().len();
         ensure!((value as usize) < count, InvalidArgument, "value {value} is not of this graph, which has {count}");
         Ok(ValueId(value))

@@ -5,20 +5,27 @@
 
 mod boundary;
 mod buffer;
+mod builders;
 mod device;
 mod error;
 mod executable;
 mod gguf;
 mod graph;
+mod types;
 mod version;
 mod weights;
 
 pub use boundary::caldera_status;
 pub use buffer::caldera_buffer;
-pub use device::caldera_device;
+pub use builders::*;
+pub use device::{caldera_device, caldera_device_info, caldera_device_kind, caldera_device_options};
 pub use error::caldera_error;
-pub use executable::caldera_executable;
-
-pub use gguf::caldera_gguf;
-pub use graph::{caldera_graph, caldera_value};
+pub use executable::{
+    caldera_compile_options, caldera_executable, caldera_port_info, caldera_profile_format, caldera_run_input, caldera_run_output,
+    caldera_stats,
+};
+pub use gguf::{caldera_gguf, caldera_gguf_tensor_info, caldera_model_options};
+pub use graph::{CALDERA_NO_VALUE, caldera_graph, caldera_print_format, caldera_value};
+pub use types::caldera_type;
+pub use version::{CALDERA_ABI_VERSION, caldera_log_level};
 pub use weights::caldera_weights;

@@ -1,0 +1,108 @@
+//! Any operator by its name, for what has no builder of its own in an older header, and for other languages.
+
+use std::ffi::{c_char, c_void};
+
+use crate::ffi::boundary::{boundary, bytes, caldera_status, list, list_mut, object, opt_text, sizes, text, wanted};
+use crate::ffi::error::caldera_error;
+use crate::ffi::graph::{caldera_graph, caldera_value};
+use crate::ops::{self, Attribute, Attributes};
+use crate::tensor::{ElementType, Tensor, TensorType};
+use crate::{Result, bail, ensure};
+
+/// Which field of a `caldera_attribute` holds the value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum caldera_attribute_kind {
+    /// `i`. For flags 0 or 1.
+    CALDERA_ATTRIBUTE_INT = 1,
+    /// `f`.
+    CALDERA_ATTRIBUTE_FLOAT = 2,
+    /// `s`. Element types and enums are text: "f16", "NeoX".
+    CALDERA_ATTRIBUTE_TEXT = 3,
+    /// `ints`, `count` of them.
+    CALDERA_ATTRIBUTE_INTS = 4,
+    /// `floats`, `count` of them.
+    CALDERA_ATTRIBUTE_FLOATS = 5,
+    /// `data`, `count` bytes, of element type `i` and dimensions `ints`, `rank` of them.
+    CALDERA_ATTRIBUTE_TENSOR = 6,
+}
+
+/// An attribute of `caldera_graph_node`. Zero what is not used.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct caldera_attribute {
+    /// As the operator contract spells it, such as "axis".
+    pub name: *const c_char,
+    /// A `caldera_attribute_kind`.
+    pub kind: u32,
+    pub rank: u32,
+    pub i: i64,
+    pub f: f64,
+    pub s: *const c_char,
+    pub ints: *const i64,
+    pub floats: *const f64,
+    pub data: *const c_void,
+    pub count: usize,
+}
+
+fn read(a: &caldera_attribute) -> Result<Attribute> {
+    Ok(match a.kind {
+        1 => Attribute::Int(a.i),
+        2 => Attribute::Float(a.f),
+        3 => Attribute::Text(text(a.s, "s")?.into()),
+        4 => Attribute::Ints(list(a.ints, a.count, "ints")?.to_vec()),
+        5 => Attribute::Floats(list(a.floats, a.count, "floats")?.to_vec()),
+        6 => {
+            let number = u32::try_from(a.i).unwrap_or(u32::MAX);
+            let ty = TensorType::checked(ElementType::from_number(number)?, &sizes(a.ints, a.rank)?)?;
+            Attribute::Tensor(Tensor::from_bytes(ty, bytes(a.data, a.count, "data")?)?)
+        }
+        other => bail!(InvalidArgument, "there is no attribute kind {other}"),
+    })
+}
+
+/// Adds a node of any operator. `operator_name` is spelled as in the operator contract ("RmsNorm"); `node_name`, for messages, may be NULL.
+///
+/// Inputs and attributes are those of the contract, in its order; an input that is left out is CALDERA_NO_VALUE. `*n_outputs` is the room in `outputs`
+/// on the way in and the number of results on the way out. Errors: UNSUPPORTED (no such operator), INVALID_GRAPH (an attribute or input that is wrong,
+/// missing or unknown), INVALID_ARGUMENT (NULL, too little room: nothing is added then).
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_graph_node(
+    graph: *mut caldera_graph,
+    operator_name: *const c_char,
+    node_name: *const c_char,
+    inputs: *const caldera_value,
+    n_inputs: usize,
+    attributes: *const caldera_attribute,
+    n_attributes: usize,
+    outputs: *mut caldera_value,
+    n_outputs: *mut usize,
+    error: *mut *mut caldera_error,
+) -> caldera_status {
+    boundary(error, || {
+        let (graph, operator_name) = (object(graph, "graph")?, text(operator_name, "operator_name")?);
+        let node_name = opt_text(node_name, "node_name")?.unwrap_or_default();
+        let inputs = list(inputs, n_inputs, "inputs")?;
+        wanted(n_outputs, "n_outputs")?;
+        let mut given = Attributes::new();
+        for a in list(attributes, n_attributes, "attributes")? {
+            let name = text(a.name, "the name of an attribute")?;
+            let value = read(a).map_err(|e| e.within(format!("{operator_name}: attribute \"{name}\"")))?;
+            ensure!(
+                given.insert(name.into(), value).is_none(),
+                InvalidArgument,
+                "{operator_name}: attribute \"{name}\" is there twice"
+            );
+        }
+        let operator = ops::build(operator_name, &given)?;
+        // SAFETY: `n_outputs` was checked.
+        let (room, count) = (unsafe { *n_outputs }, operator.output_count(inputs.len()));
+        ensure!(room >= count, InvalidArgument, "{operator_name} has {count} results, there is room for {room}");
+        let outputs = list_mut(outputs, count, "outputs")?;
+        let made = graph.0.write()?.add(operator, node_name, inputs)?;
+        outputs.copy_from_slice(&made);
+        // SAFETY: as above.
+        unsafe { *n_outputs = made.len() };
+        Ok(())
+    })
+}

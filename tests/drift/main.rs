@@ -1,0 +1,51 @@
+//! What is made from the source, or must agree with it: the C header, struct layouts, exported symbols, versions, builders.
+//!
+//! `./run regen` (CALDERA_REGEN=1) writes what can be written; without it a difference is a failed test.
+
+mod builders;
+mod header;
+mod layout;
+mod library;
+mod numbers;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+/// The committed header.
+fn caldera_h() -> String {
+    read("include/caldera.h")
+}
+
+/// The folder that cargo built this test's library into.
+fn built() -> PathBuf {
+    let test = std::env::current_exe().expect("this program has a path");
+    test.ancestors().nth(2).expect("tests lie in <profile>/deps").to_path_buf()
+}
+
+/// Standard output of a program that must succeed.
+fn output(command: &mut Command) -> String {
+    let out = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    assert!(out.status.success(), "{command:?}: {}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8(out.stdout).expect("text")
+}
+
+/// Every function that the header declares. A declaration begins at the start of a line, and its name is on that line.
+fn functions(header: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for line in header.lines().filter(|l| !l.starts_with([' ', '/', '#', '}']) && !l.starts_with("typedef")) {
+        let Some(open) = line.find('(') else { continue };
+        let start = line[..open].rfind([' ', '*']).map_or(0, |i| i + 1);
+        if line[start..].starts_with("caldera_") {
+            names.push(line[start..open].to_string());
+        }
+    }
+    names
+}
