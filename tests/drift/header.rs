@@ -164,13 +164,19 @@ fn with_headings(text: &str) -> String {
     blocks.join("\n\n")
 }
 
+/// Writes the header; once, however many tests want it.
+pub fn write() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| std::fs::write(root().join("include/caldera.h"), made()).expect("include/caldera.h can be written"));
+}
+
 #[test]
-fn regen() {
-    let made = made();
+fn regen_header() {
     if std::env::var_os("CALDERA_REGEN").is_some() {
-        std::fs::write(root().join("include/caldera.h"), &made).expect("include/caldera.h can be written");
+        write();
         return;
     }
+    let made = made();
     let differs = made.lines().zip(caldera_h().lines().map(String::from)).find(|(new, old)| new != old);
     assert!(
         made == caldera_h(),

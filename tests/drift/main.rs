@@ -6,6 +6,7 @@ mod builders;
 mod header;
 mod layout;
 mod library;
+mod null_calls;
 mod numbers;
 
 use std::path::{Path, PathBuf};

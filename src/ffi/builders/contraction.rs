@@ -45,11 +45,11 @@ pub extern "C" fn caldera_dot_general(
     a: caldera_value,
     b: caldera_value,
     a_contract: *const i64,
-    n_contract: u32,
     b_contract: *const i64,
+    n_contract: u32,
     a_batch: *const i64,
-    n_batch: u32,
     b_batch: *const i64,
+    n_batch: u32,
     out: *mut caldera_value,
     error: *mut *mut caldera_error,
 ) -> caldera_status {

@@ -1,13 +1,9 @@
-/* The library opened and closed at run time, again and again: nothing may stay behind that crashes. The path is CALDERA_LIBRARY. */
+// The library opened and closed at run time, again and again: nothing may stay behind that crashes. The path is CALDERA_LIBRARY.
 #include "harness.h"
 
 #include <dlfcn.h>
 
-#ifdef __cplusplus
-#define FUNCTION(name) decltype(&name) name##_ = reinterpret_cast<decltype(&name)>(dlsym(library, #name))
-#else
-#define FUNCTION(name) __typeof__(&name) name##_; *(void **)&name##_ = dlsym(library, #name)
-#endif
+#define FUNCTION(name) const auto name##_ = reinterpret_cast<decltype(&name)>(dlsym(library, #name))
 
 static void use(void *library) {
     const int64_t dims[] = {3};
