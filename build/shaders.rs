@@ -78,7 +78,42 @@ fn one(compiler: &shaderc::Compiler, variant: &Variant, cache: &Path) -> Result<
         return Ok(Compiled { code: named.clone(), named });
     }
     let code = stage(compiler, variant, &text, shaderc::OptimizationLevel::Performance, cache)?;
+    if has_narrow_constants(&code) {
+        return Ok(Compiled { code: named.clone(), named });
+    }
     Ok(Compiled { code, named })
+}
+
+/// True if there is a constant of 8 or 16 bits without the capability for such arithmetic. The optimiser makes them when it folds the
+/// conversion of a constant that is stored to a narrow type; the module is then invalid, the unoptimised one is not.
+fn has_narrow_constants(spirv: &[u32]) -> bool {
+    const CAPABILITY: u32 = 17;
+    const TYPE_INT: u32 = 21;
+    const TYPE_FLOAT: u32 = 22;
+    const CONSTANT: u32 = 43;
+    const FLOAT16: u32 = 9;
+    const INT16: u32 = 22;
+    const INT8: u32 = 39;
+    let (mut capabilities, mut narrow) = (Vec::new(), Vec::new());
+    let mut rest = &spirv[5..];
+    while let [first, ..] = rest {
+        let (length, code) = ((first >> 16) as usize, first & 0xffff);
+        let instruction = &rest[..length];
+        let needed = match (code, instruction.get(2)) {
+            (TYPE_INT, Some(8)) => Some(INT8),
+            (TYPE_INT, Some(16)) => Some(INT16),
+            (TYPE_FLOAT, Some(16)) => Some(FLOAT16),
+            _ => None,
+        };
+        match (code, needed) {
+            (CAPABILITY, _) => capabilities.push(instruction[1]),
+            (_, Some(needed)) if !capabilities.contains(&needed) => narrow.push(instruction[1]),
+            (CONSTANT, _) if narrow.contains(&instruction[1]) => return true,
+            _ => {}
+        }
+        rest = &rest[length..];
+    }
+    false
 }
 
 fn stage(

@@ -128,7 +128,7 @@ static void rows(caldera_device *device) {
     OK(caldera_read_handle(executable, "state", 0, got, sizeof got, err()));
     CHECK(got[0] == 0 && got[5] == 0 && got[6] == 6 && got[7] == 8);
     OK(caldera_set_active_extent(executable, 2, 4, err()));
-    CHECK(caldera_set_active_extent(executable, 5, 4, err()) == CALDERA_INVALID_ARGUMENT);
+    CHECK(caldera_set_active_extent(executable, 6, 4, err()) == CALDERA_INVALID_ARGUMENT);
     OK(caldera_set_active_extent(executable, 4, 4, err()));
     caldera_executable_free(executable);
 }

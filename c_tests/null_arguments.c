@@ -11,7 +11,7 @@ static void with_nothing(void) {
     CHECK(caldera_check_abi(0, NULL) == CALDERA_UNSUPPORTED);
     caldera_set_log_callback(NULL, NULL);
     (void)caldera_error_message(NULL);
-    REFUSED(caldera_error_status(NULL));
+    CHECK(caldera_error_status(NULL) == CALDERA_OK);
     caldera_error_free(NULL);
     (void)caldera_status_name(0);
     REFUSED(caldera_device_list(NULL, NULL, NULL));

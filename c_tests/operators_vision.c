@@ -63,7 +63,7 @@ static void pools(caldera_value x) {
 
 static void samples(caldera_value x) {
     static const int64_t sizes[] = {1, 1, 6, 3}, two[] = {2, 2}, ones[] = {1, 1}, none[] = {0, 0};
-    static const double scales[] = {1, 1, 1, 2.0 / 3};
+    static const double scales[] = {1, 1, 1, 0.75};
     static const float grid[] = {0, 0, -1, -1, 5, 5}, rois[] = {0, 0, 2, 2}, deep[] = {1, 2, 3, 4, 5, 6, 7, 8};
     static const int64_t batch[] = {0};
     const caldera_value vg = given(CALDERA_F32, grid, 4, 1, 1, 3, 2), vr = given(CALDERA_F32, rois, 2, 1, 4), vi = given(CALDERA_I64, batch, 1, 1);
@@ -83,7 +83,7 @@ static void samples(caldera_value x) {
     o.scales = scales;
     o.mode = CALDERA_INTERPOLATE_LINEAR;
     OK(caldera_resize(graph(), x, &o, &y, err()));
-    EXPECT(y, 1, 2.5, 4, 5.5, 7, 8.5);
+    EXPECT(y, 1, 7.0 / 3, 4, 16.0 / 3, 7, 25.0 / 3);
     OK(caldera_resize_nearest2x(graph(), vd, &y, err()));
     EXPECT(y, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7, 8, 8, 8, 8);
     OK(caldera_im2col(graph(), x, two, ones, none, ones, &y, err()));

@@ -165,7 +165,7 @@ static void reports(caldera_executable *executable, int profiled) {
     CHECK(on_cpu() || stats.dispatches >= 1);
     stats.struct_size = 0;
     FAILS(CALDERA_INVALID_ARGUMENT, "struct_size is 0", caldera_executable_stats(executable, &stats, err()));
-    if (on_cpu()) {
+    if (on_cpu() && profiled) {
         FAILS(CALDERA_UNSUPPORTED, "", caldera_executable_profile(executable, CALDERA_PROFILE_TEXT, NULL, &size, err()));
     } else if (profiled) {
         OK(caldera_executable_profile(executable, CALDERA_PROFILE_TEXT, NULL, &size, err()));

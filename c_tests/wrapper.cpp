@@ -42,7 +42,7 @@ void throws(caldera_status status, const char *text, Call call) {
 
 void runs(const caldera::Device &device, const caldera::Graph &graph) {
     auto weights = device.weights();
-    weights.set("w", {3, 2}, std::vector<double>{1, 2, 3, 4, 5, 6});
+    weights.set("w", {3, 2}, std::vector<float>{1, 2, 3, 4, 5, 6});
     auto executable = device.compile(graph, weights);
     const std::vector<float> x{1, 0, 0, 1, 1, 1};
     std::vector<float> y(4);
@@ -67,7 +67,7 @@ void runs(const caldera::Device &device, const caldera::Graph &graph) {
     CHECK(executable.stats().operators > 0);
     throws(CALDERA_INVALID_ARGUMENT, "\"z\"", [&] { executable.run({input("z", x)}, {}); });
     throws(CALDERA_INVALID_ARGUMENT, "\"z\"", [&] { executable.read<float>("z"); });
-    throws(on_cpu() ? CALDERA_UNSUPPORTED : CALDERA_INVALID_ARGUMENT, "", [&] { executable.profile(); });
+    throws(CALDERA_INVALID_ARGUMENT, "profiling", [&] { executable.profile(); });
 }
 
 void handles(const caldera::Device &device) {

@@ -8,7 +8,7 @@ use crate::graph::Source;
 use crate::ops::{Inputs, Reference, RunNumbers};
 use crate::plan::{Program, Root};
 use crate::tensor::{Tensor, TensorType};
-use crate::{Result, bail, error};
+use crate::{Result, bail, ensure, error};
 
 pub(crate) struct CpuMachine {
     program: Arc<Program>,
@@ -59,8 +59,17 @@ impl CpuMachine {
         Self::new(&self.program, self.weights.clone())
     }
 
+    /// Refuses to run before every weight is set.
+    pub fn ready(&self) -> Result<()> {
+        for (weight, port) in self.weights.iter().zip(&self.program.params) {
+            ensure!(weight.is_filled(), InvalidArgument, "param \"{}\" ({}) has not been set", port.name, port.ty);
+        }
+        Ok(())
+    }
+
     /// Runs the nodes in order. `bound` are the buffers bound to inputs.
     pub fn run(&mut self, bound: &[Option<Arc<Buffer>>], run: RunNumbers) -> Result<()> {
+        self.ready()?;
         let program = self.program.clone();
         let locked = || error!(Internal, "a write to this tensor failed before");
         let host = |storage| match storage {

@@ -365,7 +365,7 @@ impl Executable {
     pub fn warm_up(&mut self) -> Result<()> {
         match &mut self.machine {
             Machine::Vulkan(m) => m.warm_up(),
-            Machine::Cpu(_) => Ok(()),
+            Machine::Cpu(m) => m.ready(),
         }
     }
 

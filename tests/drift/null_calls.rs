@@ -99,6 +99,7 @@ fn made() -> String {
         let call = format!("{name}({})", arguments.join(", "));
         none += &match (returned.as_str(), name.as_str()) {
             ("caldera_status", "caldera_check_abi") => format!("    CHECK({call} == CALDERA_UNSUPPORTED);\n"),
+            ("caldera_status", "caldera_error_status") => format!("    CHECK({call} == CALDERA_OK);\n"),
             ("caldera_status", _) => format!("    REFUSED({call});\n"),
             ("void", _) => format!("    {call};\n"),
             _ => format!("    (void){call};\n"),
