@@ -78,7 +78,7 @@ void main() {
         }
         poisoned = poisoned || is_nan(s);
         X tile_most = max(most, group_max(is_nan(s) ? X(-INF) : s));
-        X w = s == X(-INF) || tile_most == X(-INF) ? X(0) : s == tile_most ? X(1) : m_exp(s - tile_most);
+        X w = s == X(-INF) ? X(0) : m_exp(s - tile_most);
         X fade = most == tile_most ? X(1) : most == X(-INF) ? X(0) : m_exp(most - tile_most);
         most = tile_most;
         weight[lane] = w;

@@ -2,8 +2,9 @@
 
 use rayon::prelude::*;
 
-use crate::kernels::kernel;
-use crate::ops::{Attribute, Attributes, Case, Fill, Inputs, Lowering, Operator, Reference};
+use super::attention_cases::cases;
+use super::attention_lower::{Operands, lower_attention};
+use crate::ops::{Attributes, Inputs, Lowering, Operator, Reference};
 use crate::tensor::{ElementType, Tensor, TensorType, broadcast, row_strides};
 use crate::{Result, attribute_enum, attributes, bail, ensure, error};
 
@@ -44,19 +45,21 @@ crate::entries!(Attention: cases);
 const MAX_HEAD: usize = 512;
 
 /// Sizes of a checked attention.
-struct Sizes {
-    batch: usize,
-    queries: usize,
-    keys: usize,
-    heads: usize,
-    kv_heads: usize,
-    size: usize,
-    value_size: usize,
+#[derive(Clone, Debug)]
+pub struct Sizes {
+    pub batch: usize,
+    pub queries: usize,
+    pub keys: usize,
+    pub heads: usize,
+    pub kv_heads: usize,
+    /// Elements of a query or key, and of a value.
+    pub size: usize,
+    pub value_size: usize,
 }
 
 impl Attention {
     /// Strides in elements of batch, head and row.
-    fn strides(&self, rows: usize, heads: usize, size: usize) -> [usize; 3] {
+    pub(super) fn strides(&self, rows: usize, heads: usize, size: usize) -> [usize; 3] {
         match self.layout {
             HeadLayout::Bshd => [rows * heads * size, size, heads * size],
             HeadLayout::Bhsd => [rows * heads * size, rows * size, size],
@@ -88,11 +91,13 @@ impl Attention {
         let (k_batch, keys) = self.rows_and_heads(k, "k", kv_heads, size)?;
         let (v_batch, values) = self.rows_and_heads(v, "v", kv_heads, value_size)?;
         ensure!(batch == k_batch && batch == v_batch && keys == values, InvalidGraph, "q {q}, k {k} and v {v} do not fit together");
+        let most = queries.max(keys);
+        ensure!(i32::try_from(most).is_ok(), Unsupported, "a sequence of {most} is above {}", i32::MAX);
         Ok(Sizes { batch, queries, keys, heads, kv_heads, size, value_size })
     }
 
     /// Strides in elements of the mask for batch, head, row and key.
-    fn mask_strides(&self, mask: &TensorType, s: &Sizes) -> Result<[usize; 4]> {
+    pub(super) fn mask_strides(&self, mask: &TensorType, s: &Sizes) -> Result<[usize; 4]> {
         let heads = if self.mask == MaskKind::Bias { s.heads } else { 1 };
         let full = [s.batch, heads, s.queries, s.keys];
         // A mask of rank 2 is [B, keys].
@@ -103,7 +108,7 @@ impl Attention {
         Ok(std::array::from_fn(|i| if i < lead || dims[i - lead] == 1 { 0 } else { own[i - lead] }))
     }
 
-    fn scale(&self) -> f64 {
+    pub(super) fn scale(&self) -> f64 {
         self.scale.unwrap_or(1.0 / (self.head_dim as f64).sqrt())
     }
 }
@@ -218,64 +223,12 @@ impl Operator for Attention {
     }
     fn lower(&self, at: &mut Lowering) -> Result<()> {
         let types: Vec<Option<&TensorType>> = (0..at.input_count()).map(|i| at.has_input(i).then(|| at.input_type(i))).collect();
-        let s = self.sizes(&Inputs(&types))?;
-        let q = at.input_type(0);
-        let mut words: Vec<u32> = Vec::new();
-        for strides in [
-            self.strides(s.queries, s.heads, s.size),
-            self.strides(s.keys, s.kv_heads, s.size),
-            self.strides(s.keys, s.kv_heads, s.value_size),
-            self.strides(s.queries, s.heads, s.value_size),
-        ] {
-            let bytes = strides[0] * q.element.bytes();
-            ensure!(u32::try_from(bytes).is_ok(), Unsupported, "an entry of {bytes} bytes in a batch is above 4 GiB");
-            words.extend(strides.map(|v| v as u32));
-        }
-        let mask = (self.mask == MaskKind::Custom || self.mask == MaskKind::Bias).then(|| at.input_type(3));
-        let mask_kind = match mask.map(|m| m.element) {
-            None => 0,
-            Some(_) if self.mask == MaskKind::Bias => 5,
-            Some(ElementType::Bool) => 1,
-            Some(ElementType::I32) => 3,
-            Some(ElementType::I64) => 4,
-            Some(_) => 2,
-        };
-        words.extend(mask.map_or(Ok([0; 4]), |m| self.mask_strides(m, &s))?.map(|v| v as u32));
-        let table = at.constants(&words);
-        let regions: [_; 7] = std::array::from_fn(|i| if i < 6 { at.opt_input(i) } else { at.output(0) });
-        let (state, node) = (at.run_state(), at.node_number());
-        let per_batch = at.has_input(4) && at.input_type(4).dims[0] > 1;
-        let (has_len, has_sinks) = (at.has_input(4), at.has_input(5));
-        let groups = s.batch * s.heads * s.queries;
-        at.dispatch(kernel::attention_rows(q.element.name())?)
-            .read("q", regions[0])
-            .read("k", regions[1])
-            .read("v", regions[2])
-            .read("mask", regions[3])
-            .read("kv_len", regions[4])
-            .read("sinks", regions[5])
-            .write("y", regions[6])
-            .read("state", state)
-            .read("table", table)
-            .uint("groups", groups)
-            .uint("queries", s.queries)
-            .uint("keys", s.keys)
-            .uint("heads", s.heads)
-            .uint("sharing", s.heads / s.kv_heads)
-            .uint("size", s.size)
-            .uint("value_size", s.value_size)
-            .float("scale", self.scale())
-            .float("cap", self.softcap)
-            .uint("window", self.window.unwrap_or(0).min(i32::MAX as usize))
-            .uint("kv_len_per_batch", per_batch.into())
-            .uint("node", node as usize)
-            .spec("MASK", mask_kind)
-            .spec("CAUSAL", (self.mask == MaskKind::Causal).into())
-            .spec("WINDOW", (self.mask == MaskKind::SlidingWindow).into())
-            .spec("KV_LEN", has_len.into())
-            .spec("SINKS", has_sinks.into())
-            .spec("CAPPED", (self.softcap > 0.0).into())
-            .groups(groups)
+        let sizes = self.sizes(&Inputs(&types))?;
+        let mask = at.has_input(3).then(|| (at.input(3), at.input_type(3)));
+        let kv_len = at.has_input(4).then(|| (at.input(4), at.input_type(4).dims[0]));
+        let sinks = at.has_input(5).then(|| at.input(5));
+        let [q, k, v, y] = [at.input(0), at.input(1), at.input(2), at.output(0)];
+        lower_attention(at, self, &sizes, &Operands { element: at.input_type(0).element, q, k, v, mask, kv_len, sinks, y })
     }
     fn terms(&self, ins: &Inputs<TensorType>) -> usize {
         self.sizes(ins).map_or(1, |s| s.size.max(s.keys))
@@ -301,57 +254,17 @@ fn extents(at: &Reference, s: &Sizes) -> Result<Vec<usize>> {
 
 /// The softmax of the scores, with one more logit that has no value, applied to the values. Nothing visible gives zeros.
 fn mix(scores: &[f64], sink: Option<f64>, size: usize, value: impl Fn(usize, usize) -> f64) -> Vec<f64> {
-    if scores.iter().any(|s| s.is_nan()) {
-        return vec![f64::NAN; size];
-    }
-    let most = scores.iter().copied().chain(sink).fold(f64::NEG_INFINITY, f64::max);
     if scores.iter().all(|&s| s == f64::NEG_INFINITY) {
         return vec![0.0; size];
     }
-    let weights: Vec<f64> = scores.iter().map(|&s| if s == most { 1.0 } else { (s - most).exp() }).collect();
+    let most = scores.iter().copied().chain(sink).fold(f64::NEG_INFINITY, f64::max);
+    if most == f64::INFINITY || scores.iter().copied().chain(sink).any(f64::is_nan) {
+        return vec![f64::NAN; size];
+    }
+    let weights: Vec<f64> = scores.iter().map(|&s| (s - most).exp()).collect();
     let total = weights.iter().sum::<f64>() + sink.map_or(0.0, |s| (s - most).exp());
     let sum = |d: usize| {
         weights.iter().enumerate().filter(|(j, _)| scores[*j] != f64::NEG_INFINITY).map(|(j, w)| w * value(j, d)).sum::<f64>()
     };
     (0..size).map(|d| sum(d) / total).collect()
-}
-
-fn cases() -> Vec<Case> {
-    use ElementType::*;
-    let mut out = Vec::new();
-    let (int, text) = (|v: usize| Attribute::Int(v as i64), |s: &str| Attribute::Text(s.into()));
-    let base = |heads: usize, kv: usize, d: usize, mask: &str| {
-        vec![
-            ("num_heads", int(heads)),
-            ("num_kv_heads", int(kv)),
-            ("head_dim", int(d)),
-            ("layout", text("BSHD")),
-            ("mask", text(mask)),
-        ]
-    };
-    let qkv = |list: &[(&str, Attribute)], element, q: &[usize; 4], keys: usize, kv: usize| {
-        let k = [q[0], keys, kv, q[3]];
-        Case::new("Attention", list).input(element, q).input(element, &k).input(element, &k)
-    };
-    for element in [F32, F16, Bf16, F64] {
-        out.push(qkv(&base(4, 2, 64, "Causal"), element, &[1, 9, 4, 64], 9, 2));
-        out.push(qkv(&base(4, 2, 80, "None"), element, &[2, 1, 4, 80], 257, 2));
-        let mut window = base(2, 2, 5, "SlidingWindow");
-        window.push(("window", int(7)));
-        out.push(qkv(&window, element, &[1, 33, 2, 5], 40, 2));
-        out.push(qkv(&base(2, 1, 16, "Custom"), element, &[2, 3, 2, 16], 65, 1).input(Bool, &[2, 1, 3, 65]));
-        out.push(qkv(&base(2, 2, 16, "Bias"), element, &[2, 3, 2, 16], 63, 2).input(element, &[1, 2, 3, 63]));
-        let mut capped = base(2, 1, 8, "Causal");
-        capped.push(("softcap", Attribute::Float(2.0)));
-        out.push(
-            qkv(&capped, element, &[2, 5, 2, 8], 9, 1).none().fill(I32, &[2], Fill::Values(vec![7.0, 9.0])).input(element, &[2]),
-        );
-    }
-    for len in [0.0, 1.0, 31.0, 33.0, 127.0, 128.0, 129.0, 255.0] {
-        out.push(qkv(&base(2, 1, 32, "None"), F32, &[1, 1, 2, 32], 255, 1).none().fill(I32, &[1], Fill::Values(vec![len])));
-    }
-    out.push(qkv(&base(1, 1, 4, "None"), F32, &[1, 0, 1, 4], 3, 1));
-    out.push(qkv(&base(1, 1, 4, "None"), F32, &[1, 2, 1, 4], 0, 1));
-    out.push(qkv(&base(1, 1, 512, "None"), F32, &[1, 1, 1, 512], 3, 1));
-    out
 }
