@@ -12,6 +12,12 @@
 #else
 #define COLUMNS 64u
 #endif
+// WIDTH rolled is narrow in little code, for drivers that compile to the CPU.
+#ifdef WIDTH_rolled
+#define UNROLL [[dont_unroll]]
+#else
+#define UNROLL [[unroll]]
+#endif
 // Vectors of 4 columns an invocation sums, and keys whose values are in shared memory at a time.
 #define OWN4 (COLUMNS / 64u)
 #define VALUE_KEYS (2048u / COLUMNS)
@@ -114,13 +120,13 @@ void main() {
             [[dont_unroll]] for (uint d = 0u; d < 4u; ++d) {
                 vec4 b[4];
                 [[unroll]] for (uint j = 0u; j < 4u; ++j) b[j] = slices[(64u + x + 16u * j) * LINE + d];
-                [[unroll]] for (uint i = 0u; i < 8u; ++i) {
+                UNROLL for (uint i = 0u; i < 8u; ++i) {
                     vec4 a = slices[(y + 8u * i) * LINE + d];
                     [[unroll]] for (uint j = 0u; j < 4u; ++j) s[4u * i + j] += dot(a, b[j]);
                 }
             }
         }
-        [[unroll]] for (uint i = 0u; i < 8u; ++i) {
+        UNROLL for (uint i = 0u; i < 8u; ++i) {
             [[unroll]] for (uint j = 0u; j < 4u; ++j) {
                 uint column = x + 16u * j;
                 scores[(y + 8u * i) * WEIGHT_LINE4 + column / 4u][column % 4u] = s[4u * i + j];
@@ -129,32 +135,30 @@ void main() {
         barrier();
 
         // Scores become weights.
-        vec4 mine[8];
         float top = most;
-        [[unroll]] for (uint i = 0u; i < 8u; ++i) {
-            uint c = 2u * i + half_of;
-            mine[i] = scores[own_row * WEIGHT_LINE4 + c];
+        [[dont_unroll]] for (uint c = half_of; c < 16u; c += 2u) {
+            vec4 line = scores[own_row * WEIGHT_LINE4 + c];
             [[unroll]] for (uint e = 0u; e < 4u; ++e) {
-                float score = 4u * c + e < count ? finish_score(mine[i][e], mask, position, start + 4u * c + e) : -INF;
-                if (!is_nan(score)) top = max(top, score);
-                mine[i][e] = score;
+                line[e] = 4u * c + e < count ? finish_score(line[e], mask, position, start + 4u * c + e) : -INF;
+                if (!is_nan(line[e])) top = max(top, line[e]);
             }
+            scores[own_row * WEIGHT_LINE4 + c] = line;
         }
         top = max(top, subgroupShuffleXor(top, 1u));
         float fade = most == top ? 1.0 : weight(most - top);
         most = top;
         total *= fade;
-        [[unroll]] for (uint i = 0u; i < 8u; ++i) {
+        [[dont_unroll]] for (uint c = half_of; c < 16u; c += 2u) {
+            vec4 line = scores[own_row * WEIGHT_LINE4 + c];
             [[unroll]] for (uint e = 0u; e < 4u; ++e) {
-                float w = mine[i][e] == -INF ? HIDDEN : weight(mine[i][e] - top);
-                mine[i][e] = w;
-                total += w;
+                line[e] = line[e] == -INF ? HIDDEN : weight(line[e] - top);
+                total += line[e];
             }
-            scores[own_row * WEIGHT_LINE4 + 2u * i + half_of] = mine[i];
+            scores[own_row * WEIGHT_LINE4 + c] = line;
         }
         if (half_of == 0u) row_factor[own_row] = fade;
         barrier();
-        [[unroll]] for (uint i = 0u; i < 8u; ++i) {
+        UNROLL for (uint i = 0u; i < 8u; ++i) {
             float f = row_factor[y + 8u * i];
             [[unroll]] for (uint c = 0u; c < OWN4; ++c) sums[i * OWN4 + c] *= f;
         }
@@ -178,17 +182,17 @@ void main() {
             if (wild == 0u) {
                 [[dont_unroll]] for (uint key = 0u; key < VALUE_KEYS; key += 4u) {
                     vec4 w[8];
-                    [[unroll]] for (uint i = 0u; i < 8u; ++i) w[i] = scores[(y + 8u * i) * WEIGHT_LINE4 + (key0 + key) / 4u];
+                    UNROLL for (uint i = 0u; i < 8u; ++i) w[i] = scores[(y + 8u * i) * WEIGHT_LINE4 + (key0 + key) / 4u];
                     [[unroll]] for (uint e = 0u; e < 4u; ++e) {
                         [[unroll]] for (uint c = 0u; c < OWN4; ++c) {
                             vec4 value = slices[(key + e) * (COLUMNS / 4u) + x + 16u * c];
-                            [[unroll]] for (uint i = 0u; i < 8u; ++i) sums[i * OWN4 + c] += w[i][e] * value;
+                            UNROLL for (uint i = 0u; i < 8u; ++i) sums[i * OWN4 + c] += w[i][e] * value;
                         }
                     }
                 }
             } else {
                 [[dont_unroll]] for (uint key = 0u; key < min(VALUE_KEYS, count - key0); ++key) {
-                    [[unroll]] for (uint i = 0u; i < 8u; ++i) {
+                    UNROLL for (uint i = 0u; i < 8u; ++i) {
                         float w = scores[(y + 8u * i) * WEIGHT_LINE4 + (key0 + key) / 4u][key % 4u];
                         [[unroll]] for (uint c = 0u; c < OWN4; ++c) {
                             if (!is_hidden(w)) sums[i * OWN4 + c] += w * slices[key * (COLUMNS / 4u) + x + 16u * c];
@@ -206,7 +210,7 @@ void main() {
     barrier();
     if (half_of == 0u) row_factor[own_row] = p.splits == 1u ? final_factor(most, total, own.head) : 1.0;
     barrier();
-    [[unroll]] for (uint i = 0u; i < 8u; ++i) {
+    UNROLL for (uint i = 0u; i < 8u; ++i) {
         uint row = row0 + y + 8u * i;
         if (row >= rows) break;
         Row r = row_of(kv_head, row);

@@ -27,7 +27,29 @@ enum Algorithm {
     /// attention_decode.comp, with so many rows a workgroup.
     Decode { rows: usize },
     /// attention_tiles.comp
-    Tiles { wide: bool },
+    Tiles(Width),
+}
+
+/// Columns of the values that a workgroup takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Width {
+    /// As many as `Narrow`, in little code.
+    Rolled,
+    Narrow,
+    Wide,
+}
+
+impl Width {
+    fn name(self) -> &'static str {
+        match self {
+            Width::Rolled => "rolled",
+            Width::Narrow => "narrow",
+            Width::Wide => "wide",
+        }
+    }
+    fn columns(self) -> usize {
+        if self == Width::Wide { 128 } else { 64 }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,14 +78,17 @@ fn choose(sizes: &Sizes, element: ElementType, caps: &Caps) -> Result<Choice> {
         return Ok(Choice { algorithm: Algorithm::Rows, splits: 1 });
     }
     if rows <= MAX_DECODE_ROWS {
-        let block = rows.next_power_of_two().min(8);
+        let block = rows.next_power_of_two().min(if caps.software { 2 } else { 8 });
         let splits = parts(groups * rows.div_ceil(block), full(528), TILE);
         return Ok(Choice { algorithm: Algorithm::Decode { rows: block }, splits });
     }
-    let wide = sizes.value_size > 64;
-    let columns = if wide { 128 } else { 64 };
-    let workgroups = groups * rows.div_ceil(64) * sizes.value_size.div_ceil(columns);
-    Ok(Choice { algorithm: Algorithm::Tiles { wide }, splits: parts(workgroups, full(264), 4 * TILE) })
+    let width = match (caps.software, sizes.value_size > 64) {
+        (true, _) => Width::Rolled,
+        (_, true) => Width::Wide,
+        (_, false) => Width::Narrow,
+    };
+    let workgroups = groups * rows.div_ceil(64) * sizes.value_size.div_ceil(width.columns());
+    Ok(Choice { algorithm: Algorithm::Tiles(width), splits: parts(workgroups, full(264), 4 * TILE) })
 }
 
 /// A region that a kernel is told but does not touch.
@@ -102,9 +127,9 @@ pub fn lower_attention(at: &mut Lowering, op: &Attention, sizes: &Sizes, operand
     let (kernel, spec, workgroups) = match choice.algorithm {
         Algorithm::Rows => return lower_rows(at, op, sizes, operands),
         Algorithm::Decode { rows: block } => (kernel::attention_decode(name)?, Some(block), groups * rows.div_ceil(block)),
-        Algorithm::Tiles { wide } => {
-            let (width, columns) = if wide { ("wide", 128) } else { ("narrow", 64) };
-            (kernel::attention_tiles(name, width)?, None, groups * rows.div_ceil(64) * sizes.value_size.div_ceil(columns))
+        Algorithm::Tiles(width) => {
+            let blocks = sizes.value_size.div_ceil(width.columns());
+            (kernel::attention_tiles(name, width.name())?, None, groups * rows.div_ceil(64) * blocks)
         }
     };
     if choice.splits == 1 {
@@ -273,8 +298,8 @@ mod tests {
         assert_eq!(of(1, 4096, ElementType::F16)?, Choice { algorithm: Algorithm::Decode { rows: 4 }, splits: 64 });
         assert_eq!(of(1, 100, ElementType::F16)?, Choice { algorithm: Algorithm::Decode { rows: 4 }, splits: 2 });
         assert_eq!(of(3, 4096, ElementType::F32)?, Choice { algorithm: Algorithm::Decode { rows: 8 }, splits: 33 });
-        assert_eq!(of(4096, 4096, ElementType::F32)?, Choice { algorithm: Algorithm::Tiles { wide: true }, splits: 1 });
-        assert_eq!(of(16, 4096, ElementType::F32)?, Choice { algorithm: Algorithm::Tiles { wide: true }, splits: 16 });
+        assert_eq!(of(4096, 4096, ElementType::F32)?, Choice { algorithm: Algorithm::Tiles(Width::Wide), splits: 1 });
+        assert_eq!(of(16, 4096, ElementType::F32)?, Choice { algorithm: Algorithm::Tiles(Width::Wide), splits: 16 });
         assert_eq!(of(1, 1, ElementType::F64)?.algorithm, Algorithm::Rows);
         Ok(())
     }
