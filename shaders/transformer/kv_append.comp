@@ -31,7 +31,7 @@ void main() {
             report_index(p.state, p.node, row, uvec2(position, 0u), p.capacity);
             continue;
         }
-        uvec2 target = advance(advance(cache, b, p.capacity * p.row_units * UNIT_BYTES), position, p.row_units * UNIT_BYTES);
+        uvec2 target = advance(cache, b * p.capacity + position, p.row_units * UNIT_BYTES);
         store_unit(target, unit, load_unit(rows, i));
     }
 }

@@ -76,7 +76,7 @@ impl Attention {
         Ok((batch, rows))
     }
 
-    fn sizes(&self, ins: &Inputs<TensorType>) -> Result<Sizes> {
+    pub(super) fn sizes(&self, ins: &Inputs<TensorType>) -> Result<Sizes> {
         let (q, k, v) = (ins.get(0)?, ins.get(1)?, ins.get(2)?);
         let (heads, kv_heads) = (self.num_heads, self.num_kv_heads.unwrap_or(self.num_heads));
         ensure!(heads > 0 && kv_heads > 0 && heads % kv_heads == 0, InvalidGraph, "{heads} query heads over {kv_heads} key heads");

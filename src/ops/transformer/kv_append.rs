@@ -63,11 +63,11 @@ impl Operator for KvAppend {
         let unit = common_unit([row_bytes]);
         let (row_units, count, capacity) = (row_bytes / unit, rows.dims[1], cache.dims[1]);
         let total = rows.bytes() / unit;
+        let cache_rows = cache.dims[0] * capacity;
         ensure!(
-            u32::try_from(capacity * row_bytes).is_ok(),
+            u32::try_from(cache_rows.max(row_bytes)).is_ok(),
             Unsupported,
-            "a cache entry of {} bytes is above 4 GiB",
-            capacity * row_bytes
+            "{cache_rows} rows of {row_bytes} bytes are above 2^32"
         );
         ensure!(total < 1 << 31, Unsupported, "rows of {total} units are above 2^31");
         let (target, rows, position, state, node) = (at.output(0), at.input(1), at.input(2), at.run_state(), at.node_number());

@@ -1,7 +1,7 @@
 //! Rope: rotary position embedding.
 
 use crate::kernels::kernel;
-use crate::ops::{Attribute, Attributes, Case, Fill, Inputs, Lowering, Operator, Reference, checked_index};
+use crate::ops::{Attribute, Attributes, Case, Fill, Inputs, Lowering, Operand, Operator, Place, Reference, Region, checked_index};
 use crate::tensor::{ElementType, Tensor, TensorType};
 use crate::{Result, attribute_enum, attributes, ensure};
 
@@ -128,36 +128,52 @@ impl Operator for Rope {
         Ok(vec![Tensor::from_f64(x.ty().clone(), &y)])
     }
     fn lower(&self, at: &mut Lowering) -> Result<()> {
+        let positions = at.has_input(3).then(|| (at.input(3), at.input_type(3)));
         let (x, cos) = (at.input_type(0), at.input_type(1));
-        let shape = self.shape(x)?;
-        let positions = at.has_input(3).then(|| at.input_type(3));
-        let mode = self.row_mode(&shape, cos.dims[0], positions);
-        let total = shape.batch * shape.sequence * shape.heads * self.head_dim.div_ceil(2);
-        let regions = [at.input(0), at.input(1), at.input(2), at.opt_input(3), at.output(0), at.run_state()];
-        let node = at.node_number();
-        at.dispatch(kernel::rope(x.element.name())?)
-            .read("x", regions[0])
-            .read("cos_table", regions[1])
-            .read("sin_table", regions[2])
-            .read("positions", regions[3])
-            .write("y", regions[4])
-            .read("state", regions[5])
-            .uint("total", total)
-            .uint("sequence", shape.sequence)
-            .uint("heads", shape.heads)
-            .uint("size", self.head_dim)
-            .uint("half_rot", self.rotated() / 2)
-            .uint("sequence_stride", shape.sequence_stride)
-            .uint("head_stride", shape.head_stride)
-            .uint("batch_stride", shape.sequence * shape.heads * self.head_dim)
-            .uint("rows", cos.dims[0])
-            .uint("columns", cos.dims[1])
-            .uint("node", node as usize)
-            .spec("NEOX", (self.style == RopeStyle::NeoX).into())
-            .spec("ROW", mode)
-            .spec("WIDE_POSITIONS", positions.is_some_and(|p| p.element == ElementType::I64).into())
-            .threads(total)
+        let operands = RopeOperands { x: at.input(0), cos: at.input(1), sin: at.input(2), positions, y: at.output(0) };
+        lower_rope(at, self, x, cos, &operands)
     }
+}
+
+/// What a rotary embedding reads and writes.
+pub struct RopeOperands<'a> {
+    pub x: Operand,
+    pub cos: Operand,
+    pub sin: Operand,
+    pub positions: Option<(Operand, &'a TensorType)>,
+    pub y: Operand,
+}
+
+/// Adds the dispatch of a rotary embedding of x with tables of type `cos`, all checked.
+pub fn lower_rope(at: &mut Lowering, op: &Rope, x: &TensorType, cos: &TensorType, operands: &RopeOperands) -> Result<()> {
+    let (shape, half, columns) = (op.shape(x)?, op.rotated() / 2, cos.dims[1]);
+    let quads =
+        x.element != ElementType::F64 && op.head_dim.is_multiple_of(8) && half.is_multiple_of(4) && columns.is_multiple_of(4);
+    let units = if quads { op.head_dim / 8 } else { op.head_dim.div_ceil(2) };
+    let total = shape.batch * shape.sequence * shape.heads * units;
+    let positions = operands.positions;
+    let (state, node) = (at.run_state(), at.node_number());
+    at.dispatch(kernel::rope(x.element.name())?)
+        .read("x", operands.x)
+        .read("cos_table", operands.cos)
+        .read("sin_table", operands.sin)
+        .read("positions", positions.map_or(Region { place: Place::Constants, offset: 0, bytes: 0 }, |p| p.0))
+        .write("y", operands.y)
+        .read("state", state)
+        .uint("total", total)
+        .uint("sequence", shape.sequence)
+        .uint("heads", shape.heads)
+        .uint("size", op.head_dim)
+        .uint("half_rot", half)
+        .uint("rows", cos.dims[0])
+        .uint("columns", columns)
+        .uint("node", node as usize)
+        .spec("NEOX", (op.style == RopeStyle::NeoX).into())
+        .spec("ROW", op.row_mode(&shape, cos.dims[0], positions.map(|p| p.1)))
+        .spec("WIDE_POSITIONS", positions.is_some_and(|p| p.1.element == ElementType::I64).into())
+        .spec("HEADS_FIRST", (op.layout == RopeLayout::Bhsd).into())
+        .spec("QUADS", quads.into())
+        .threads(total)
 }
 
 fn cases() -> Vec<Case> {
@@ -183,6 +199,7 @@ fn cases() -> Vec<Case> {
                 &[3],
                 Fill::Values(vec![8.0, 0.0, 3.0]),
             ));
+            out.push(tables(list(24, 16, "BHSD").input(element, &[2, 2, 3, 24]), 3, 12));
             out.push(tables(list(8, 8, "BSH").input(element, &[2, 2, 16]), 9, 4).fill(I64, &[2, 2], Fill::Range(0.0, 9.0)));
         }
     }
