@@ -11,7 +11,7 @@ file(REMOVE_RECURSE "${WORK}")
 set(prefix "${WORK}/prefix")
 set(program "${WORK}/build/embed")
 if(WAY STREQUAL "add_subdirectory")
-  must("${CMAKE_COMMAND}" -S "${SOURCE}/examples/embed" -B "${WORK}/build" "-DCALDERA_SOURCE=${SOURCE}" -DCALDERA_PREBUILT=ON
+  must("${CMAKE_COMMAND}" -S "${SOURCE}/examples/embed" -B "${WORK}/build" "-DCALDERA_SOURCE=${SOURCE}"
     "-DCALDERA_CARGO_TARGET_DIR=${TARGET_DIR}")
   must("${CMAKE_COMMAND}" --build "${WORK}/build")
 else()

@@ -110,11 +110,80 @@ static void nodes(void) {
     caldera_graph_free(graph);
 }
 
+/* An attribute of each kind. */
+static void attribute_kinds(void) {
+    const int64_t dims[] = {2, 3}, perm[] = {1, 0}, start = 1, limit = 7, delta = 3;
+    const double scales[] = {1, 2};
+    caldera_graph *graph = NULL;
+    caldera_attribute a[3];
+    caldera_value x, y = 0;
+    size_t one = 1;
+    uint32_t type = 0, rank = 8, i;
+    int64_t got[8];
+    OK(caldera_graph_new(&graph, err()));
+    x = input_f32(graph, "x", dims, 2);
+    memset(a, 0, sizeof a);
+    a[0].name = "to";
+    a[0].kind = CALDERA_ATTRIBUTE_TEXT;
+    a[0].s = "f16";
+    OK(caldera_graph_node(graph, "Cast", NULL, &x, 1, a, 1, &y, &one, err()));
+    OK(caldera_graph_value_type(graph, y, &type, NULL, &rank, err()));
+    CHECK(type == CALDERA_F16);
+    a[0].s = "f17";
+    FAILS(CALDERA_INVALID_GRAPH, "f17", caldera_graph_node(graph, "Cast", NULL, &x, 1, a, 1, &y, &one, err()));
+    a[0].s = NULL;
+    FAILS(CALDERA_INVALID_ARGUMENT, "s is NULL", caldera_graph_node(graph, "Cast", NULL, &x, 1, a, 1, &y, &one, err()));
+    a[0].name = "perm";
+    a[0].kind = CALDERA_ATTRIBUTE_INTS;
+    a[0].ints = perm;
+    a[0].count = 2;
+    OK(caldera_graph_node(graph, "Transpose", NULL, &x, 1, a, 1, &y, &one, err()));
+    rank = 8;
+    OK(caldera_graph_value_type(graph, y, NULL, got, &rank, err()));
+    CHECK(rank == 2 && got[0] == 3 && got[1] == 2);
+    a[0].ints = NULL;
+    FAILS(CALDERA_INVALID_ARGUMENT, "ints is NULL", caldera_graph_node(graph, "Transpose", NULL, &x, 1, a, 1, &y, &one, err()));
+    a[0].name = "alpha";
+    a[0].kind = CALDERA_ATTRIBUTE_FLOAT;
+    a[0].f = 0.5;
+    OK(caldera_graph_node(graph, "LeakyRelu", NULL, &x, 1, a, 1, &y, &one, err()));
+    a[0].name = "scales";
+    a[0].kind = CALDERA_ATTRIBUTE_FLOATS;
+    a[0].floats = scales;
+    a[1].name = "mode";
+    a[1].kind = CALDERA_ATTRIBUTE_TEXT;
+    a[1].s = "Nearest";
+    OK(caldera_graph_node(graph, "Resize", NULL, &x, 1, a, 2, &y, &one, err()));
+    rank = 8;
+    OK(caldera_graph_value_type(graph, y, NULL, got, &rank, err()));
+    CHECK(got[0] == 2 && got[1] == 6);
+    memset(a, 0, sizeof a);
+    for (i = 0; i < 3; i++) {
+        a[i].kind = CALDERA_ATTRIBUTE_TENSOR;
+        a[i].i = CALDERA_I64;
+        a[i].count = 8;
+    }
+    a[0].name = "start";
+    a[0].data = &start;
+    a[1].name = "limit";
+    a[1].data = &limit;
+    a[2].name = "delta";
+    a[2].data = &delta;
+    OK(caldera_graph_node(graph, "Range", NULL, NULL, 0, a, 3, &y, &one, err()));
+    rank = 8;
+    OK(caldera_graph_value_type(graph, y, &type, got, &rank, err()));
+    CHECK(type == CALDERA_I64 && rank == 1 && got[0] == 2);
+    a[2].count = 4;
+    FAILS(CALDERA_INVALID_ARGUMENT, "delta", caldera_graph_node(graph, "Range", NULL, NULL, 0, a, 3, &y, &one, err()));
+    caldera_graph_free(graph);
+}
+
 int main(void) {
     caldera_graph *graph = NULL;
     OK(caldera_graph_new(&graph, err()));
     leaves(graph);
     caldera_graph_free(graph);
     nodes();
+    attribute_kinds();
     return finish();
 }
