@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use super::{built, caldera_h, functions, output};
+use super::{built, caldera_h, functions, output, read};
 
 fn library() -> std::path::PathBuf {
     let path = built().join("libcaldera.so");
@@ -33,4 +33,12 @@ fn needs_only_the_c_library() {
     let soname: Vec<String> = dynamic.lines().filter(|l| l.contains("(SONAME)")).filter_map(bracketed).collect();
     let major = env!("CARGO_PKG_VERSION_MAJOR");
     assert_eq!(soname, [format!("libcaldera.so.{major}")]);
+}
+
+#[test]
+fn versions_agree() {
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(read("CMakeLists.txt").contains(&format!("VERSION {version}")), "CMakeLists.txt has another version than {version}");
+    let abi = caldera::ffi::CALDERA_ABI_VERSION;
+    assert!(caldera_h().contains(&format!("#define CALDERA_ABI_VERSION {abi}\n")));
 }
