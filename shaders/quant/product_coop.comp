@@ -57,14 +57,14 @@ void fetch_slice(uint first_n, uint k) {
         next_a[f] = halves(x_vector(from_a[f], at), x_vector(from_a[f], at + 4u));
     }
     [[unroll]] for (uint f = 0u; f < FETCH_B; ++f) {
-        uint e = gl_LocalInvocationIndex + THREADS * f;
         vec4 a, b;
 #ifdef AFFINE
-        uint col = first_n + e % (BN / 8u) * 8u, at = k + e / (BN / 8u);
+        uint e = gl_LocalInvocationIndex + THREADS * f, col = first_n + e % (BN / 8u) * 8u, at = k + e / (BN / 8u);
         a = affine_vector(at, col);
         b = affine_vector(at, col + 4u);
 #else
-        block_eight(first_n + e % BN, k + e / BN * 8u, a, b);
+        // Eights of one invocation follow each other, so that they share what they read.
+        block_eight(first_n + gl_LocalInvocationIndex % BN, k + (gl_LocalInvocationIndex / BN * FETCH_B + f) * 8u, a, b);
 #endif
         next_b[f] = halves(a, b);
     }
@@ -78,11 +78,11 @@ void keep(uint s) {
     }
     base += SLICE_A;
     [[unroll]] for (uint f = 0u; f < FETCH_B; ++f) {
-        uint e = gl_LocalInvocationIndex + THREADS * f;
 #ifdef AFFINE
+        uint e = gl_LocalInvocationIndex + THREADS * f;
         slices[base + e / (BN / 8u) * LINE_N + e % (BN / 8u)] = next_b[f];
 #else
-        slices[base + e % BN * LINE_K + e / BN] = next_b[f];
+        slices[base + gl_LocalInvocationIndex % BN * LINE_K + gl_LocalInvocationIndex / BN * FETCH_B + f] = next_b[f];
 #endif
     }
 }

@@ -5,7 +5,7 @@
 // SORTED: rows of x are sorted by expert (shaders/contraction/group_rows.comp), w [experts,n,k]; a tile belongs to one expert.
 //
 // An invocation has 4 TM4 rows and 4 TN4 columns; DOWN of them lie below each other: a workgroup covers BM x BN of y.
-// Limits: n < 2^28, k < 2^29; 36 * (BM + BN + 8) vectors of 4 bytes of shared memory.
+// Limits: n < 2^28, k < 2^28; 128 * (BM + BN + 8) bytes of shared memory.
 #include "quant/real.glsl"
 #include "quant/bytes.glsl"
 #ifdef AFFINE
@@ -50,13 +50,13 @@ void main() {
                 [[unroll]] for (uint i = 0u; i < 4u; ++i) tile_a[(at + i) * LINE_A + row / 4u][row % 4u] = next_a[f][i];
             }
             [[unroll]] for (uint f = 0u; f < FETCH_B; ++f) {
-                uint e = lane + 256u * f;
 #ifdef AFFINE
-                uint at = e / (BN / 8u) * LINE_B + e % (BN / 8u) * 2u;
+                uint e = lane + 256u * f, at = e / (BN / 8u) * LINE_B + e % (BN / 8u) * 2u;
                 tile_b[at] = next_b[2u * f];
                 tile_b[at + 1u] = next_b[2u * f + 1u];
 #else
-                uint col = e % BN, at = e / BN * 8u;
+                // Eights of one invocation follow each other, so that they share what they read.
+                uint col = lane % BN, at = (lane / BN * FETCH_B + f) * 8u;
                 [[unroll]] for (uint i = 0u; i < 8u; ++i) tile_b[(at + i) * LINE_B + col / 4u][col % 4u] = next_b[2u * f + i / 4u][i % 4u];
 #endif
             }
@@ -65,13 +65,12 @@ void main() {
         if (k < p.k) {
             [[unroll]] for (uint f = 0u; f < FETCH_A; ++f) next_a[f] = x_vector(from_a[f], k + lane % 8u * 4u);
             [[unroll]] for (uint f = 0u; f < FETCH_B; ++f) {
-                uint e = lane + 256u * f;
 #ifdef AFFINE
-                uint at = k + e / (BN / 8u), col = first_n + e % (BN / 8u) * 8u;
+                uint e = lane + 256u * f, at = k + e / (BN / 8u), col = first_n + e % (BN / 8u) * 8u;
                 next_b[2u * f] = affine_vector(at, col);
                 next_b[2u * f + 1u] = affine_vector(at, col + 4u);
 #else
-                block_eight(first_n + e % BN, k + e / BN * 8u, next_b[2u * f], next_b[2u * f + 1u]);
+                block_eight(first_n + lane % BN, k + (lane / BN * FETCH_B + f) * 8u, next_b[2u * f], next_b[2u * f + 1u]);
 #endif
             }
         }

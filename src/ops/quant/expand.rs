@@ -191,7 +191,7 @@ fn cases(name: &str) -> Vec<Case> {
         return out;
     }
     for (i, element) in BLOCK_TYPES.into_iter().enumerate() {
-        out.push(case(element, [F32, F16, Bf16, F64][i % 4], i % 3 == 0, &[7, 256]));
+        out.push(case(element, [F32, F16, Bf16, F64][i % 4], i % 3 == 0, &[3, 256]));
     }
     for dims in [&[256][..], &[0, 256], &[5, 0], &[2, 1, 3, 512]] {
         out.push(case(Q6K, F32, false, dims));
