@@ -1,10 +1,11 @@
 //! Packed weights expanded: whole tensors, or the rows that indices pick.
 
+use super::matmul::expand_blocks;
 use super::product::{NOWHERE, codebook, real_spec, real_variant};
 use crate::kernels::kernel;
 use crate::ops::contraction::index_kind;
 use crate::ops::{Attribute, Attributes, Case, Fill, Inputs, Lowering, Operand, Operator, Reference, checked_index};
-use crate::tensor::{BLOCK_TYPES, ElementType, Tensor, TensorType, blocks, dims_text};
+use crate::tensor::{BLOCK_TYPES, ElementType, Tensor, TensorType, dims_text};
 use crate::{Result, attributes, bail, ensure};
 
 attributes! {
@@ -43,15 +44,9 @@ fn infer(to: ElementType, transpose: bool, rank: Option<usize>, ins: &Inputs<Ten
     Ok(vec![out])
 }
 
-fn expanded(w: &Tensor) -> Vec<f64> {
-    let mut values = vec![0.0; w.ty().elements()];
-    blocks::dequantize(w.element(), w.bytes(), &mut values);
-    values.into_iter().map(f64::from).collect()
-}
-
 fn reference(transpose: bool, at: &Reference) -> Result<Vec<Tensor>> {
     let w = at.input(0)?;
-    let mut values = expanded(w);
+    let mut values = expand_blocks(w);
     if let (true, [.., n, k]) = (transpose, w.dims()) {
         let plain = values.clone();
         for (i, v) in values.iter_mut().enumerate() {
@@ -77,7 +72,7 @@ fn launch(at: &mut Lowering, launch: Launch) -> Result<()> {
     let (packed, to) = (at.input_type(0).element, at.output_type(0).element);
     let eights = rows * k / 8;
     ensure!(
-        eights < 1 << 32 && rows < 1 << 32 && n < 1 << 28 && k < 1 << 28,
+        eights < 1 << 32 && rows < 1 << 32 && n < 1 << 28 && k < 1 << 28 && (!transpose || rows / n * k < 1 << 32),
         Unsupported,
         "expanding {packed} [{rows},{k}], more than 2^35 elements or an extent above the limit"
     );
@@ -162,7 +157,7 @@ impl Operator for DequantGather {
         let mut values = Vec::with_capacity(at.output_type(0).elements());
         for (i, &index) in idx.iter().enumerate() {
             let from = checked_index(at, index, w.dims()[0], true, i)? * row.bytes();
-            values.extend(expanded(&Tensor::from_bytes(row.clone(), &w.bytes()[from..from + row.bytes()])?));
+            values.extend(expand_blocks(&Tensor::from_bytes(row.clone(), &w.bytes()[from..from + row.bytes()])?));
         }
         Ok(vec![Tensor::from_f64(at.output_type(0).clone(), &values)])
     }

@@ -1,5 +1,7 @@
 //! Products with packed weights.
 
+use rayon::prelude::*;
+
 use super::affine::{Affine, AffineKind};
 use super::product::{AffineOperands, Product, Weights, lower_product};
 use crate::ops::contraction::{MatrixView, multiply};
@@ -106,6 +108,22 @@ pub fn expand_blocks(w: &Tensor) -> Vec<f64> {
     values.into_iter().map(f64::from).collect()
 }
 
+/// Up to this many rows of x, rows of w are expanded one by one instead of all at once.
+const FEW: usize = 16;
+
+/// y [m,n] = x [m,k] times packed rows w [n,k], each expanded when its turn comes.
+fn multiply_rows(x: &[f64], w: &Tensor, [m, n, k]: [usize; 3]) -> Vec<f64> {
+    let bytes = w.ty().with_dims([1, k]).bytes();
+    let column = |j: usize| {
+        let mut row = vec![0.0; k];
+        blocks::dequantize(w.element(), &w.bytes()[j * bytes..(j + 1) * bytes], &mut row);
+        let dot = |x: &[f64]| x.iter().zip(&row).map(|(&x, &w)| x * f64::from(w)).sum();
+        (0..m).map(|i| dot(&x[i * k..(i + 1) * k])).collect::<Vec<f64>>()
+    };
+    let columns: Vec<Vec<f64>> = (0..n).into_par_iter().map(column).collect();
+    (0..m * n).map(|i| columns[i % n][i / n]).collect()
+}
+
 impl Operator for DequantMatMul {
     fn name(&self) -> &'static str {
         "DequantMatMul"
@@ -131,11 +149,15 @@ impl Operator for DequantMatMul {
         let types: Vec<Option<&TensorType>> = (0..at.inputs.len()).map(|i| at.opt(i).map(Tensor::ty)).collect();
         let ins = Inputs(&types);
         let [k, n] = self.sizes(&ins)?;
+        let m = element_count(&x.dims()[..x.dims().len() - 1]);
+        if w.element().is_block() && m <= FEW {
+            let y = multiply_rows(&x.to_f64(), w, [m, n, k]);
+            return Ok(vec![Tensor::from_f64(at.output_type(0).clone(), &y)]);
+        }
         let (values, row, col) = match self.affine(&ins)? {
             None => (expand_blocks(w), 1, k),
             Some(affine) => (affine.expand(w, at.input(2)?, at.opt(3)), n, 1),
         };
-        let m = element_count(&x.dims()[..x.dims().len() - 1]);
         let mut y = vec![0.0; m * n];
         let x = x.to_f64();
         let a = MatrixView { values: &x, start: 0, row: k, col: 1 };
