@@ -193,6 +193,8 @@ fn rows() -> Vec<Row> {
     add("matvec f16 [14336,4096] x 1", case, exact, 2.0 * (14336 * 4096) as f64, 2.0 * (14336 * 4096) as f64);
     rows_of_norms(&mut add);
     rows_of_attention(&mut add);
+    rows_of_movement(&mut add);
+    rows_of_pictures(&mut add);
     out
 }
 
@@ -245,4 +247,85 @@ fn rows_of_attention(add: &mut impl FnMut(&str, Case, Precision, f64, f64)) {
     let n = 4096usize;
     let case = Case::new("Attention", &list).input(F16, &[1, n, heads, d]).input(F16, &[1, n, kv, d]).input(F16, &[1, n, kv, d]);
     add("attention f16 causal 4096x4096", case, Precision::Exact, 0.0, 2.0 * (n * n * heads * d) as f64);
+}
+
+fn rows_of_movement(add: &mut impl FnMut(&str, Case, Precision, f64, f64)) {
+    use ElementType::*;
+    let exact = Precision::Exact;
+    let ints = |name: &'static str, v: &[i64]| (name, Attribute::Ints(v.to_vec()));
+    let axis = [("axis", Attribute::Int(1))];
+    let mib = (1u64 << 20) as f64;
+    let heads = Case::new("Transpose", &[ints("perm", &[0, 2, 1, 3])]).input(F16, &[8, 2048, 32, 128]);
+    add("transpose f16 8x2048x32x128, axes 1 and 2", heads, exact, 256.0 * mib, 0.0);
+    add(
+        "transpose f16 8192x8192",
+        Case::new("Transpose", &[ints("perm", &[1, 0])]).input(F16, &[8192, 8192]),
+        exact,
+        256.0 * mib,
+        0.0,
+    );
+    let pixels = Case::new("Transpose", &[ints("perm", &[0, 2, 3, 1])]).input(F16, &[8, 256, 128, 128]);
+    add("transpose f16 channels last, 8x256x128x128", pixels, exact, 128.0 * mib, 0.0);
+    let concat = Case::new("Concat", &axis).input(F32, &[8192, 2048]).input(F32, &[8192, 2048]);
+    add("concat f32 8192x(2048+2048)", concat, exact, 256.0 * mib, 0.0);
+    let bounds = [ints("starts", &[1]), ints("ends", &[4095]), ints("axes", &[1])];
+    add("slice f32 8192x4096, columns 1..4095", Case::new("Slice", &bounds).input(F32, &[8192, 4096]), exact, 256.0 * mib, 0.0);
+    let rows = Case::new("Gather", &[("axis", Attribute::Int(0))]).input(F16, &[128256, 4096]);
+    let rows = rows.fill(I32, &[8192], Fill::Range(0.0, 128256.0));
+    add("gather f16, 8192 rows of 4096", rows, exact, 128.0 * mib, 0.0);
+    let scatter = Case::new("ScatterAdd", &[("rows", Attribute::Int(8192))]).input(F32, &[16384, 1024]);
+    let scatter = scatter.fill(I32, &[16384], Fill::Range(0.0, 8192.0));
+    add("scatter_add f32, 16384 rows of 1024 to 8192", scatter, exact, 96.0 * mib, 0.0);
+}
+
+fn rows_of_pictures(add: &mut impl FnMut(&str, Case, Precision, f64, f64)) {
+    use ElementType::*;
+    let exact = Precision::Exact;
+    let square = |stride: i64, pad: i64, groups: i64| {
+        let ints = |v: i64| Attribute::Ints(vec![v; 2]);
+        [
+            ("stride", ints(stride)),
+            ("pad_begin", ints(pad)),
+            ("pad_end", ints(pad)),
+            ("dilation", ints(1)),
+            ("groups", Attribute::Int(groups)),
+        ]
+    };
+    let mut conv = |name: &str, element: ElementType, x: [usize; 4], w: [usize; 4], stride: usize, groups: usize| {
+        let case =
+            Case::new("Conv", &square(stride as i64, (w[2] / 2) as i64, groups as i64)).input(element, &x).input(element, &w);
+        let outputs = x[0] * w[0] * x[2] / stride * x[3] / stride;
+        let bytes = x.iter().product::<usize>() + w.iter().product::<usize>() + outputs;
+        let operations = 2.0 * (outputs * w[1] * w[2] * w[3]) as f64;
+        add(&format!("conv {} {name}", element.name()), case, exact, (bytes * element.bytes()) as f64, operations);
+    };
+    for element in [F16, F32] {
+        conv("3x3, 8x256x56x56 to 256", element, [8, 256, 56, 56], [256, 256, 3, 3], 1, 1);
+    }
+    for element in [F16, F32] {
+        conv("3x3, 1x512x7x7 to 512", element, [1, 512, 7, 7], [512, 512, 3, 3], 1, 1);
+        conv("1x1, 8x256x56x56 to 64", element, [8, 256, 56, 56], [64, 256, 1, 1], 1, 1);
+        conv("7x7, 8x3x224x224 to 64, stride 2", element, [8, 3, 224, 224], [64, 3, 7, 7], 2, 1);
+        conv("depthwise 3x3, 8x256x56x56", element, [8, 256, 56, 56], [256, 1, 3, 3], 1, 256);
+        conv("3x3, 1x128x512x512 to 3", element, [1, 128, 512, 512], [3, 128, 3, 3], 1, 1);
+    }
+    let fft = Case::new("Fft", &[]).input(C64, &[256, 4096]);
+    add("fft c64 256x4096", fft, exact, 16.0 * (256 * 4096) as f64, 0.0);
+    let long = Case::new("Fft", &[]).input(C64, &[16, 1 << 18]);
+    add("fft c64 16x262144", long, exact, 16.0 * (16 << 18) as f64, 0.0);
+    add("fft c64 4096x400", Case::new("Fft", &[]).input(C64, &[4096, 400]), exact, 16.0 * (4096 * 400) as f64, 0.0);
+    let kernel = |n: i64| Attribute::Ints(vec![n; 2]);
+    let pool = [
+        ("kind", Attribute::Text("Max".into())),
+        ("kernel", kernel(3)),
+        ("stride", kernel(2)),
+        ("pad_begin", kernel(1)),
+        ("pad_end", kernel(1)),
+        ("dilation", kernel(1)),
+    ];
+    let pool = Case::new("Pool", &pool).input(F32, &[8, 64, 112, 112]);
+    add("max pool f32 3x3, 8x64x112x112", pool, exact, 5.0 * (8 * 64 * 112 * 112) as f64, 0.0);
+    let resize = [("mode", Attribute::Text("Linear".into())), ("scales", Attribute::Floats(vec![1.0, 1.0, 2.0, 2.0]))];
+    let resize = Case::new("Resize", &resize).input(F32, &[8, 64, 128, 128]);
+    add("resize f32 linear, 8x64x128x128 to twice", resize, exact, 20.0 * (8 * 64 * 128 * 128) as f64, 0.0);
 }

@@ -2,4 +2,8 @@
 
 use super::Entry;
 
-pub const FAMILIES: &[&[Entry]] = &[];
+mod complex;
+mod fft;
+mod transform;
+
+pub const FAMILIES: &[&[Entry]] = &[fft::ENTRIES];
