@@ -1332,8 +1332,8 @@ caldera_status caldera_elu(caldera_graph *graph, caldera_value x, double alpha, 
 caldera_status caldera_celu(caldera_graph *graph, caldera_value x, double alpha, caldera_value *out, caldera_error **error);
 
 /**
- * gamma x where x > 0, gamma alpha (e^x - 1) elsewhere. (ONNX takes alpha = 1.67326319217681884765625 and gamma =
- * 1.05070102214813232421875 if they are not given.)
+ * gamma x where x > 0, gamma alpha (e^x - 1) elsewhere. (ONNX takes alpha = 1.6732632 and gamma = 1.050701 if they are
+ * not given.)
  */
 caldera_status caldera_selu(caldera_graph *graph, caldera_value x, double alpha, double gamma, caldera_value *out, caldera_error
     **error);

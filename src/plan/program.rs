@@ -124,8 +124,14 @@ impl Program {
             })
             .collect();
         place_barriers(&mut steps, options.full_barriers);
-        let updated: Vec<Root> =
-            steps.iter().flat_map(|s| &s.fixups).filter(|f| f.access != Access::Read).map(|f| f.root).collect();
+        // By the graph, not by the steps: the CPU device has none.
+        let updated: Vec<Root> = graph
+            .nodes()
+            .iter()
+            .flat_map(|node| node.operator.updates().into_iter().map(|(o, _)| node.outputs[o]))
+            .filter_map(|id| storages.of[id.index()])
+            .map(|(s, offset)| arena.locate(&storages, s, offset).root)
+            .collect();
         let port = |name: &str, id, own| -> Result<Port> {
             let (s, offset) = storages.of[crate::graph::ValueId::index(id)].expect("every value has storage");
             let location = arena.locate(&storages, s, offset);

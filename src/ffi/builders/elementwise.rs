@@ -105,8 +105,8 @@ pub extern "C" fn caldera_celu(
     one("Celu", graph, &[x], |a| a.float("alpha", alpha), out, error)
 }
 
-/// gamma x where x > 0, gamma alpha (e^x - 1) elsewhere. (ONNX takes alpha = 1.67326319217681884765625 and gamma =
-/// 1.05070102214813232421875 if they are not given.)
+/// gamma x where x > 0, gamma alpha (e^x - 1) elsewhere. (ONNX takes alpha = 1.6732632 and gamma = 1.050701 if they are
+/// not given.)
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_selu(
     graph: *mut caldera_graph,

@@ -55,7 +55,7 @@ impl<'a> NodeAttributes<'a> {
     }
 
     pub fn float(&self, name: &str) -> Result<Option<f64>> {
-        Ok(self.typed(name, AttributeType::Float)?.map(|a| a.f.unwrap_or(0.0).into()))
+        Ok(self.typed(name, AttributeType::Float)?.map(|a| decimal(a.f.unwrap_or(0.0))))
     }
 
     pub fn ints(&self, name: &str) -> Result<Option<&'a [i64]>> {
@@ -63,7 +63,7 @@ impl<'a> NodeAttributes<'a> {
     }
 
     pub fn floats(&self, name: &str) -> Result<Option<Vec<f64>>> {
-        Ok(self.typed(name, AttributeType::Floats)?.map(|a| a.floats.iter().map(|&v| v.into()).collect()))
+        Ok(self.typed(name, AttributeType::Floats)?.map(|a| a.floats.iter().copied().map(decimal).collect()))
     }
 
     pub fn text(&self, name: &str) -> Result<Option<&'a str>> {
@@ -127,12 +127,18 @@ fn tensor_of(attribute: &proto::Attribute, external: &External) -> Result<Tensor
 /// An attribute of the domain caldera, where the form in files is the operators' own.
 pub fn native(attribute: &proto::Attribute, external: &External) -> Result<Attribute> {
     Ok(match kind_of(attribute) {
-        AttributeType::Float => Attribute::Float(attribute.f.unwrap_or(0.0).into()),
+        AttributeType::Float => Attribute::Float(decimal(attribute.f.unwrap_or(0.0))),
         AttributeType::Int => Attribute::Int(attribute.i.unwrap_or(0)),
         AttributeType::String => Attribute::Text(text_of(attribute)?.into()),
         AttributeType::Tensor => Attribute::Tensor(tensor_of(attribute, external)?),
-        AttributeType::Floats => Attribute::Floats(attribute.floats.iter().map(|&v| v.into()).collect()),
+        AttributeType::Floats => Attribute::Floats(attribute.floats.iter().copied().map(decimal).collect()),
         AttributeType::Ints => Attribute::Ints(attribute.ints.clone()),
         other => bail!(File, "attribute \"{}\" is of type {other:?}, which no operator takes", attribute.name),
     })
+}
+
+/// The shortest decimal that a file's f32 stands for, as f64: 0.01 and not 0.009999999776, so that what was written as a number of 64 bits is
+/// read back as the same number.
+fn decimal(v: f32) -> f64 {
+    v.to_string().parse().unwrap_or(v.into())
 }

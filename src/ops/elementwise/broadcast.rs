@@ -119,7 +119,9 @@ impl Map {
             let y_part = y.part(row * inner * y_bytes, rows * inner * y_bytes);
             if rows * inner > PART {
                 part.dims.remove(0);
-                part.strides.iter_mut().for_each(|s| drop(s.remove(0)));
+                for strides in &mut part.strides {
+                    strides.remove(0);
+                }
             }
             self.parts(at, &moved, &part, y_part, y_bytes)?;
             row += rows;

@@ -20,7 +20,7 @@ attributes! {
 }
 attributes! {
     /// gamma (x <= 0 ? alpha (exp(x) - 1) : x).
-    pub struct Selu { alpha: f64 = 1.6732631921768188, gamma: f64 = 1.0507010221481323 }
+    pub struct Selu { alpha: f64 = 1.6732632, gamma: f64 = 1.050701 }
 }
 attributes! {
     /// x > alpha ? x : 0, and NaN for NaN.

@@ -27,7 +27,7 @@ fn infer(axis: i64, keep_dims: bool, ins: &Inputs<TensorType>) -> Result<Vec<Ten
     if keep_dims {
         dims[axis] = 1
     } else {
-        drop(dims.remove(axis))
+        dims.remove(axis);
     }
     Ok(vec![TensorType::new(ElementType::I64, dims)])
 }
