@@ -1,6 +1,6 @@
 //! Every case of the operator table: the Vulkan device against the references.
 //!
-//! `cargo test --release --test operators -- [FILTER..] [--device NAME] [--time]` runs the cases whose title holds every FILTER.
+//! `cargo test --release --test operators -- [FILTER..] [--device NAME] [--time]` runs the cases whose title holds a FILTER.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         let mut spent = (Duration::ZERO, String::new());
         for case in cases {
             let title = case.title();
-            if !filters.iter().all(|f| title.contains(f.as_str()) || entry.name == f) {
+            if !filters.is_empty() && !filters.iter().any(|f| title.contains(f.as_str())) {
                 continue;
             }
             let begun = Instant::now();

@@ -101,8 +101,7 @@ impl Rows {
         let sum = at.output(if self.residual { 1 } else { 0 });
         let (x, gamma_in, beta, y) = (at.input(0), at.input(gamma), at.opt_input(gamma + 1), at.output(0));
         let (has_bias, has_beta) = (self.residual && at.has_input(2), at.has_input(gamma + 1));
-        // Registers for whole rows up to 4096 elements.
-        let held = len.div_ceil(256).next_power_of_two().min(16);
+        let shape = RowShape::new(ty.element, len);
         at.dispatch(kernel::norm_rows(ty.element.name())?)
             .read("x", x)
             .read("residual", residual)
@@ -113,17 +112,50 @@ impl Rows {
             .write("sum", sum)
             .uint("rows", rows)
             .uint("len", len)
+            .uint("groups", 1)
+            .uint("per", len)
+            .uint("inner", 1)
             .float("eps", self.eps)
             .spec("CENTER", self.center.into())
             .spec("RESIDUAL", self.residual.into())
             .spec("BIAS", has_bias.into())
             .spec("BETA", has_beta.into())
-            .spec("HELD", held as u32)
-            .groups(rows)
+            .spec("HELD", shape.held)
+            .spec("VEC", shape.vec)
+            .spec("LANES", shape.lanes)
+            .groups(shape.groups(rows))
     }
 
     fn terms(&self, ins: &Inputs<TensorType>) -> usize {
         ins.opt(0).and_then(|x| Some(element_count(&x.dims[normalize_axis(self.axis, x.rank()).ok()?..]))).unwrap_or(1)
+    }
+}
+
+/// How the kernel `norm_rows` goes over rows of one length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RowShape {
+    /// Elements that are loaded at once: those of 16 bytes, where rows start at multiples of 16 bytes, else 1.
+    pub vec: u32,
+    /// Invocations a row.
+    pub lanes: u32,
+    /// Loads whose elements an invocation keeps: all, for rows of up to 8192 elements (4096, where they are loaded one by one).
+    pub held: u32,
+}
+
+impl RowShape {
+    pub fn new(element: ElementType, len: usize) -> Self {
+        let piece = 16 / element.bytes();
+        let vec = if len.is_multiple_of(piece) { piece } else { 1 };
+        let steps = len / vec;
+        let lanes = steps.next_power_of_two().clamp(8, 256);
+        let most = if vec == 1 { 16 } else { 32 / vec };
+        let held = steps.div_ceil(lanes).next_power_of_two().clamp(1, most);
+        Self { vec: vec as u32, lanes: lanes as u32, held: held as u32 }
+    }
+
+    /// Workgroups for so many rows.
+    pub fn groups(self, rows: usize) -> usize {
+        rows.div_ceil(256 / self.lanes as usize)
     }
 }
 
@@ -184,12 +216,16 @@ fn cases(name: &str, residual: bool) -> Vec<Case> {
         }
     }
     out.push(with(Case::new(name, &eps), ElementType::F32, &[65537, 3], true, true));
-    for big in [1e18, 1e19, 1e25] {
+    for value in [1e18, 1e19, 1e25, 1e-25] {
+        let row = Fill::Values(vec![value]);
+        let case = Case::new(name, &eps);
         if name == "RmsNorm" {
-            out.push(
-                Case::new(name, &eps).fill(ElementType::F32, &[2, 512], Fill::Values(vec![big])).input(ElementType::F32, &[512]),
-            );
+            out.push(case.fill(ElementType::F32, &[2, 512], row).fill(ElementType::F32, &[512], Fill::Values(vec![1.0])));
         }
+    }
+    for element in [ElementType::F32, ElementType::F16] {
+        out.push(with(Case::new(name, &eps), element, &[3, 20000], false, true));
+        out.push(with(Case::new(name, &eps), element, &[33, 64], true, true));
     }
     if name == "RmsNorm" {
         let none = [("eps", Attribute::Float(0.0))];
@@ -208,4 +244,23 @@ fn cases(name: &str, residual: bool) -> Vec<Case> {
         );
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_cut_by_their_length() {
+        let shape = |element, len| {
+            let s = RowShape::new(element, len);
+            (s.vec, s.lanes, s.held)
+        };
+        assert_eq!(shape(ElementType::F32, 3), (1, 8, 1));
+        assert_eq!(shape(ElementType::F32, 4096), (4, 256, 4));
+        assert_eq!(shape(ElementType::F16, 4096), (8, 256, 2));
+        assert_eq!(shape(ElementType::F32, 4097), (1, 256, 16));
+        assert_eq!(shape(ElementType::F64, 100_000), (2, 256, 16));
+        assert_eq!(RowShape::new(ElementType::F32, 3).groups(65537), 2049);
+    }
 }
