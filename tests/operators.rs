@@ -107,10 +107,19 @@ fn check(device: &Arc<Device>, case: &Case) -> std::result::Result<(), String> {
     for (i, (got, want)) in got.iter().zip(&want).enumerate() {
         let measure = compare(got, want, Rule::Rows { terms }).map_err(|e| format!("output {i}: {e}"))?;
         if !measure.passes() {
-            return Err(format!("output {i}: error {:.2e}, above {:.2e}", measure.error, measure.bound));
+            return Err(format!("output {i}: error {:.2e}, above {:.2e}; {}", measure.error, measure.bound, farthest(got, want)));
         }
     }
     Ok(())
+}
+
+/// The element that is farthest from what it should be.
+fn farthest(got: &Tensor, want: &Tensor) -> String {
+    let (got, want) = (got.to_f64(), want.to_f64());
+    // max: two NaN are no distance apart.
+    let distance = |i: &usize| (got[*i] - want[*i]).abs().max(0.0);
+    let worst = (0..got.len()).max_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(0);
+    format!("element {worst} of {} is {:e}, not {:e}", got.len(), got[worst], want[worst])
 }
 
 fn run(device: &Arc<Device>, graph: &Graph, inputs: &[Option<Tensor>]) -> Result<Vec<Tensor>> {

@@ -118,7 +118,9 @@ fn every_tile_is_right_at_its_edges() {
         Algorithm::Tiled(Tile::Large),
         Algorithm::Coop(Tile::Small),
         Algorithm::Coop(Tile::Medium),
+        Algorithm::Coop(Tile::Eight),
         Algorithm::Coop(Tile::Large),
+        Algorithm::Coop(Tile::Wide),
     ];
     for (i, algorithm) in tiles.into_iter().enumerate() {
         // A software driver takes seconds to compile the large kernels, for each type anew: one is enough there.
@@ -127,9 +129,14 @@ fn every_tile_is_right_at_its_edges() {
             if element == ElementType::F64 && matches!(algorithm, Algorithm::Coop(_)) {
                 continue;
             }
-            let sizes = [[129, 131, 67], [64, 264, 96], [257, 72, 40]];
+            // Matrix units take whole pieces of 8 along the contiguous axes: the last size has none along its rows and columns.
+            let sizes = match algorithm {
+                Algorithm::Coop(_) => [[264, 136, 72], [64, 264, 96], [129, 131, 40]],
+                _ => [[129, 131, 67], [64, 264, 96], [257, 72, 40]],
+            };
             for (j, size) in sizes.into_iter().enumerate().take(if software(&device) { 2 } else { 3 }) {
-                let (ta, tb) = ((i + j) % 2 == 1, (i + j) % 4 > 1);
+                let ends = matches!(algorithm, Algorithm::Coop(_)) && j == 2;
+                let (ta, tb) = if ends { (false, true) } else { ((i + j) % 2 == 1, (i + j) % 4 > 1) };
                 let parts = if j == 1 { [3, 32] } else { [1, size[2]] };
                 let operator = forced(algorithm, false, parts, ta, tb);
                 let found = check(&device, &operator, &operands(element, size, ta, tb), Options::default());
@@ -240,13 +247,16 @@ fn times() {
     println!("{}", device.info().name);
     let whole = |k| [1, k];
     let tiles = |e: ElementType| -> Vec<Algorithm> {
-        let tiled = [Tile::Small, Tile::Large].map(Algorithm::Tiled);
-        let coop = [Tile::Small, Tile::Medium, Tile::Large].map(Algorithm::Coop);
-        if e == ElementType::F32 { [&tiled[..], &coop[..]].concat() } else { [&coop[..], &tiled[1..]].concat() }
+        let tiled = [Tile::Large, Tile::Small].map(Algorithm::Tiled);
+        let coop = [Tile::Small, Tile::Medium, Tile::Eight, Tile::Large, Tile::Wide].map(Algorithm::Coop);
+        if e == ElementType::F32 { [&tiled[..], &coop[..]].concat() } else { coop.to_vec() }
     };
-    for element in [ElementType::F32, ElementType::F16, ElementType::Bf16] {
-        for size in [[512, 512, 512], [4096, 4096, 4096], [8192, 8192, 8192]] {
-            for (ta, tb) in [(false, false), (false, true), (true, false)] {
+    for element in [ElementType::F16, ElementType::Bf16, ElementType::F32] {
+        for size in [[512, 4096, 4096], [4096, 4096, 4096], [8192, 8192, 8192]] {
+            for (ta, tb) in [(false, true), (false, false), (true, false)] {
+                if tb != (size[0] != 8192) && size[0] != 4096 {
+                    continue;
+                }
                 for algorithm in tiles(element) {
                     let [m, n, k] = size;
                     let inputs = operand_types(element, size, ta, tb);

@@ -37,8 +37,10 @@ layout(constant_id = 2) const uint RESIDUAL = 0u;   // 0 none, 1 of type T, 2 of
 layout(constant_id = 3) const bool WIDE = false;    // y takes the bare sums, as ACC
 layout(constant_id = 4) const bool SWAP = false;    // the operands were exchanged: i is the column of y, j the row
 layout(constant_id = 5) const uint GROUPING = 0u;   // 0 none, 1 B of a batch is chosen by idx, 2 rows sorted by expert
+#ifndef FIXED_RUNS
 layout(constant_id = 6) const bool A_UNIT_K = true; // A is contiguous along k (otherwise perhaps along its rows)
 layout(constant_id = 7) const bool B_UNIT_K = true; // B is contiguous along k (otherwise perhaps along its columns)
+#endif
 layout(constant_id = 8) const bool A_VEC = false;   // strides allow whole vectors along the contiguous axis of A
 layout(constant_id = 9) const bool B_VEC = false;
 layout(constant_id = 10) const uint INDEX = 0u;     // idx holds 0: i32, 1: u32, 2: i64 or u64

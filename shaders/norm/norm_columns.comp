@@ -51,7 +51,9 @@ void main() {
     if ((largest > X(1e15) || largest < X(1e-10)) && largest > X(0) && !is_inf(most)) {
         uint exponent = clamp(floatBitsToUint(float(largest)) >> 23, 1u, 253u);
         scale = X(uintBitsToFloat((254u - exponent) << 23));
-        eps = EUCLID ? eps * scale : eps * scale * scale;
+        // Not eps * scale * scale: a driver may multiply the scales first, and their product may be infinite.
+        X root = sqrt(eps) * scale;
+        eps = EUCLID ? eps * scale : root * root;
     }
     X n = X(p.len), mean = EUCLID ? X(0) : total / n * scale, first = X(0), second = X(0);
     for (uint i = first_row; i < len; i += 8u) {

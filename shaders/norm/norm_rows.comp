@@ -173,7 +173,9 @@ void main() {
         // The exponents of f32 will do: what is outside of them is scaled to their ends.
         uint exponent = clamp(floatBitsToUint(float(largest)) >> 23, 1u, 253u);
         scale = X(uintBitsToFloat((254u - exponent) << 23));
-        eps = EUCLID ? eps * scale : eps * scale * scale;
+        // Not eps * scale * scale: a driver may multiply the scales first, and their product may be infinite.
+        X root = sqrt(eps) * scale;
+        eps = EUCLID ? eps * scale : root * root;
         [[unroll]] for (uint k = 0u; k < KEPT; ++k) held[k] *= scale;
     }
     X n = X(p.len), mean = CENTER ? total / n * scale : X(0), first = X(0), second = X(0);

@@ -33,12 +33,13 @@ uvec3 parameter(uint i) { return ref_u32x4(p.params).v[i].xyz; }
 
 // |v| to the power p.power, by squaring.
 ACC raised(ACC v) {
-    ACC out_v = ACC(1);
-    for (uint e = p.power; e > 0u; e >>= 1u) {
-        if ((e & 1u) != 0u) out_v *= v;
+    ACC product = ACC(1);
+    for (uint e = p.power;;) {
+        if ((e & 1u) != 0u) product *= v;
+        e >>= 1u;
+        if (e == 0u) return product;
         v *= v;
     }
-    return out_v;
 }
 
 ACC start_value(uint kind) {

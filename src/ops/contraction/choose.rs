@@ -31,6 +31,8 @@ pub struct Shape {
     pub near: bool,
     pub a_near: bool,
     pub b_near: bool,
+    /// A and B are whole pieces of 8 elements along the axis where they are contiguous.
+    pub pieces: bool,
 }
 
 impl Shape {
@@ -61,7 +63,12 @@ pub enum Tile {
     Rolled,
     Small,
     Medium,
+    /// As large as `Medium`, by twice as many invocations.
+    Eight,
+    /// Twice as high.
     Large,
+    /// Twice as wide.
+    Wide,
 }
 
 impl Tile {
@@ -71,7 +78,9 @@ impl Tile {
             Tile::Rolled => "rolled",
             Tile::Small => "small",
             Tile::Medium => "medium",
+            Tile::Eight => "eight",
             Tile::Large => "large",
+            Tile::Wide => "wide",
         }
     }
 }
@@ -84,8 +93,9 @@ impl Algorithm {
             Algorithm::Rows { lines } => [MAX_VECTORS, lines],
             Algorithm::Columns => [MAX_VECTORS, 32 * 16 / element.bytes()],
             Algorithm::Tiled(Tile::Small | Tile::Rolled) | Algorithm::Coop(Tile::Small | Tile::Rolled) => [64, 64],
-            Algorithm::Tiled(_) | Algorithm::Coop(Tile::Medium) => [128, 128],
+            Algorithm::Tiled(_) | Algorithm::Coop(Tile::Medium | Tile::Eight) => [128, 128],
             Algorithm::Coop(Tile::Large) => [256, 128],
+            Algorithm::Coop(Tile::Wide) => [128, 256],
         }
     }
 
@@ -236,12 +246,13 @@ fn coop(s: &Shape, caps: &Caps, options: &Options) -> bool {
         ElementType::F32 if options.precision == Precision::Fast => "f16",
         _ => return false,
     };
-    let known = kernel::matmul_coop(s.element.name(), Tile::Small.name()).is_ok_and(|k| caps.missing(k).is_none());
+    let known = kernel::matmul_coop("k", "k", s.element.name(), Tile::Small.name()).is_ok_and(|k| caps.missing(k).is_none());
     known
         && caps.subgroup_size == 32
         && caps.shared_bytes >= 20 << 10
         && s.a != Run::Strided
         && s.b != Run::Strided
+        && s.pieces
         && caps.coop.iter().any(|c| (c.m, c.n, c.k) == (16, 16, 16) && c.operand == operand && c.result == "f32")
 }
 
@@ -311,7 +322,7 @@ mod tests {
 
     fn shape(element: ElementType, m: usize, n: usize, k: usize) -> Shape {
         let (a, b) = (Run::Inner, Run::Inner);
-        Shape { element, m, n, k, batch: 1, a, b, experts: None, near: true, a_near: true, b_near: true }
+        Shape { element, m, n, k, batch: 1, a, b, experts: None, near: true, a_near: true, b_near: true, pieces: true }
     }
 
     fn auto(s: &Shape, caps: &Caps) -> Choice {

@@ -148,7 +148,17 @@ impl Product {
             near: small(256 * self.n.saturating_add(1)),
             a_near: inside(self.a),
             b_near: inside(self.b),
+            pieces: self.pieces(),
         }
+    }
+
+    /// True if both operands can be read in pieces of 8 elements, none of which crosses an edge.
+    fn pieces(&self) -> bool {
+        let whole = |matrix: Matrix, lines: usize| {
+            vectors(matrix, lines, self.k, 8) && if run(matrix, self.k) == Run::Inner { self.k } else { lines }.is_multiple_of(8)
+        };
+        let far = self.batch.iter().flat_map(|axis| [axis.a, axis.b]).chain(self.experts.map(|e| e.stride));
+        whole(self.a, self.m) && whole(self.b, self.n) && far.into_iter().all(|stride| stride.is_multiple_of(8))
     }
 }
 
@@ -271,15 +281,18 @@ impl Launch<'_> {
 
     fn specialize<'s>(&self, dispatch: DispatchBuilder<'s>, epilogue: &Epilogue) -> DispatchBuilder<'s> {
         let (a, b, k, width) = (self.product.a, self.product.b, self.product.k, self.vector_width());
-        let dispatch = dispatch
+        let runs = match self.choice.algorithm {
+            // A kernel of its own for each.
+            Algorithm::Coop(_) => dispatch,
+            _ => dispatch.spec("A_UNIT_K", (run(a, k) != Run::Outer).into()).spec("B_UNIT_K", (run(b, k) != Run::Outer).into()),
+        };
+        let dispatch = runs
             .spec("ACT", epilogue.act as u32)
             .spec("BIAS", epilogue.bias.is_some().into())
             .spec("RESIDUAL", epilogue.residual.map_or(0, |r| 1 + u32::from(r.wide)))
             .spec("WIDE", self.wide.into())
             .spec("SWAP", self.choice.swap.into())
             .spec("GROUPING", self.grouping)
-            .spec("A_UNIT_K", (run(a, k) != Run::Outer).into())
-            .spec("B_UNIT_K", (run(b, k) != Run::Outer).into())
             .spec("A_VEC", vectors(a, self.product.m, k, width).into())
             .spec("B_VEC", vectors(b, self.product.n, k, width).into())
             .spec("INDEX", self.product.experts.map_or(0, |e| index_kind(e.element)));
@@ -295,20 +308,24 @@ impl Launch<'_> {
     }
 }
 
-fn main_kernel(choice: &Choice, element: ElementType) -> Result<Kernel> {
-    let name = element.name();
+fn main_kernel(choice: &Choice, product: &Product) -> Result<Kernel> {
+    let name = product.element.name();
+    let outer = |matrix| run(matrix, product.k) == Run::Outer;
     match choice.algorithm {
         Algorithm::Scalar => kernel::matmul_scalar(name),
         Algorithm::Rows { .. } => kernel::matvec_rows(name),
         Algorithm::Columns => kernel::matvec_columns(name),
         Algorithm::Tiled(tile) => kernel::matmul_tiled(name, tile.name()),
-        Algorithm::Coop(tile) => kernel::matmul_coop(name, tile.name()),
+        Algorithm::Coop(tile) => {
+            let (a, b) = (if outer(product.a) { "m" } else { "k" }, if outer(product.b) { "n" } else { "k" });
+            kernel::matmul_coop(a, b, name, tile.name())
+        }
     }
 }
 
 /// The products; parts of k as bare sums into `parts` if they are added later.
 fn main_pass(at: &mut Lowering, product: &Product, choice: &Choice, parts: Option<Operand>) -> Result<()> {
-    let kernel = main_kernel(choice, product.element)?;
+    let kernel = main_kernel(choice, product)?;
     let [tile_rows, tile_cols] = choice.algorithm.tile(product.element);
     let mut table: Vec<u32> = Vec::new();
     for axis in product.batch.iter().rev() {
