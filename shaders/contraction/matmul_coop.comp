@@ -2,11 +2,10 @@
 // The product on matrix units: tiles of BM x BN, each subgroup of 32 holds WM x WN of it in cooperative matrices 16x16x16 with f32
 // sums; slices of BK along k go through shared memory, two in turn, so that the next slice travels while this one is multiplied.
 // Products of f16 and of bf16 are exact in f32, so nothing is lost. f32 operands (precision Fast) are rounded to f16.
-// All loops over registers are written out by macros: drivers leave some loops rolled, and then keep the matrices in memory.
 // A_k: A is contiguous along k, else along its rows; B_k likewise.
 // Push and specialization constants: product.glsl. A workgroup covers one tile of one batch and one part of k.
 // Limits: subgroups of 32; both operands in whole pieces of 8 along their contiguous axis (A_VEC, B_VEC, addresses of 16 bytes; along k: k a multiple of
-// 8; along rows or columns: their number too); 256 * y_row + n below 2^31; shared memory as COOP_SHARED of src/ops/contraction/choose.rs says.
+// 8; along rows or columns: their number too); 256 * y_row + n below 2^31; shared memory 40 KiB (medium) or 20 KiB (small).
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
@@ -19,99 +18,11 @@
 #define FIXED_RUNS
 #include "contraction/product.glsl"
 
-#if defined(TILE_large)
-#define BM 256u
-#define BN 128u
-#define BK 16u
-#define FM 4
-#define FN 4
-#define FETCH_A 2
-#define FETCH_B 1
-#define THREADS 256u
-layout(local_size_x = 256) in;
-#elif defined(TILE_wide)
-#define BM 128u
-#define BN 256u
-#define BK 16u
-#define FM 4
-#define FN 4
-#define FETCH_A 1
-#define FETCH_B 2
-#define THREADS 256u
-layout(local_size_x = 256) in;
-#elif defined(TILE_eight)
-#define BM 128u
-#define BN 128u
-#define BK 32u
-#define BK_32
-#define FM 4
-#define FN 2
-#define FETCH_A 2
-#define FETCH_B 2
-#define THREADS 256u
-layout(local_size_x = 256) in;
-#elif defined(TILE_medium)
-#define BM 128u
-#define BN 128u
-#define BK 32u
-#define BK_32
-#define FM 4
-#define FN 4
-#define FETCH_A 4
-#define FETCH_B 4
-#define THREADS 128u
+#include "contraction/coop_tile.glsl"
+
 layout(local_size_x = 128) in;
-#elif defined(TILE_small)
-#define BM 64u
-#define BN 64u
-#define BK 32u
-#define BK_32
-#define FM 2
-#define FN 2
-#define FETCH_A 2
-#define FETCH_B 2
-#define THREADS 128u
-layout(local_size_x = 128) in;
-#endif
-#define WM (16u * FM)
-#define WN (16u * FN)
-// f(0) .. for as many as there are.
-#if FETCH_A == 1
-#define ALL_A(f) f(0)
-#elif FETCH_A == 2
-#define ALL_A(f) f(0) f(1)
-#else
-#define ALL_A(f) f(0) f(1) f(2) f(3)
-#endif
-#if FETCH_B == 1
-#define ALL_B(f) f(0)
-#elif FETCH_B == 2
-#define ALL_B(f) f(0) f(1)
-#else
-#define ALL_B(f) f(0) f(1) f(2) f(3)
-#endif
-#if FM == 2
-#define ALL_M(f) f(0) f(1)
-#else
-#define ALL_M(f) f(0) f(1) f(2) f(3)
-#endif
-#if FN == 2
-#define ALL_N(f) f(0) f(1)
-#else
-#define ALL_N(f) f(0) f(1) f(2) f(3)
-#endif
-// f(i, j) for all row blocks i, or all column blocks j; a macro cannot use itself, so these are others.
-#if FM == 2
-#define OVER_M(f, j) f(0, j) f(1, j)
-#else
-#define OVER_M(f, j) f(0, j) f(1, j) f(2, j) f(3, j)
-#endif
-#if FN == 2
-#define OVER_N(f, i) f(i, 0) f(i, 1)
-#else
-#define OVER_N(f, i) f(i, 0) f(i, 1) f(i, 2) f(i, 3)
-#endif
-#define SUM(i, j) sums[(j) * FM + (i)]
+
+#define SUM(i, j) sums[(j) * PARTS + (i)]
 // Pieces of 8 halves (16 bytes) in a line of shared memory, lines along k or along the rows; one piece of padding spreads the
 // lines over the banks.
 #define LINE_K (BK / 8u + 1u)
@@ -189,8 +100,8 @@ void main() {
 
     uvec2 k = span(split);
     uint me = gl_LocalInvocationIndex;
-    uvec2 at_a[FETCH_A], at_b[FETCH_B];
-    uvec4 next_a[FETCH_A], next_b[FETCH_B];
+    uvec2 at_a[PARTS], at_b[PARTS];
+    uvec4 next_a[PARTS], next_b[PARTS];
     // Pieces past the last row or column read the last one again: nobody looks at those sums.
 #define START_A(f)                                                                                                               \
     {                                                                                                                            \
@@ -205,16 +116,16 @@ void main() {
         uint line = min(at.x, B_UNIT_K ? cols - 1u : cols - 8u);                                                                 \
         at_b[f] = move(move(b, times(line, p.b_n), T_SHIFT), times(k.x + at.y, p.b_k), T_SHIFT);                                 \
     }
-    ALL_A(START_A)
-    ALL_B(START_B)
+    ALL(START_A)
+    ALL(START_B)
     uvec2 step_a = move(uvec2(0u), times(BK, p.a_k), T_SHIFT), step_b = move(uvec2(0u), times(BK, p.b_k), T_SHIFT);
 
-    coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator> sums[FM * FN];
-    coopmat<HALF, gl_ScopeSubgroup, 16, 16, gl_MatrixUseA> ma[FM];
+    coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator> sums[PARTS * PARTS];
+    coopmat<HALF, gl_ScopeSubgroup, 16, 16, gl_MatrixUseA> ma[PARTS];
     coopmat<HALF, gl_ScopeSubgroup, 16, 16, gl_MatrixUseB> mb;
 #define CLEAR_1(i, j) SUM(i, j) = coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator>(0.0);
 #define CLEAR(j) OVER_M(CLEAR_1, j)
-    ALL_N(CLEAR)
+    ALL(CLEAR)
     uint row = gl_SubgroupID / (BN / WN) * WM, col = gl_SubgroupID % (BN / WN) * WN;
 
     // Fetch the slice at k = at into registers; keep it as slice s of shared memory; multiply slice s.
@@ -239,30 +150,28 @@ void main() {
     if (k.x < k.y) {
         uint at = k.x;
         bool whole = at + BK <= k.y;
-        ALL_A(FETCH_1A)
-        ALL_B(FETCH_1B)
-        ALL_A(KEEP_1A)
-        ALL_B(KEEP_1B)
+        ALL(FETCH_1A)
+        ALL(FETCH_1B)
+        ALL(KEEP_1A)
+        ALL(KEEP_1B)
     }
     for (uint at = k.x + BK; at < k.y + BK; at += BK) {
         barrier();
         bool more = at < k.y, whole = at + BK <= k.y;
         if (more) {
-            ALL_A(FETCH_1A)
-            ALL_B(FETCH_1B)
+            ALL(FETCH_1A)
+            ALL(FETCH_1B)
         }
         uint kk = 0u;
-        ALL_M(LOAD_A)
-        ALL_N(MULTIPLY)
-#ifdef BK_32
+        ALL(LOAD_A)
+        ALL(MULTIPLY)
         kk = 16u;
-        ALL_M(LOAD_A)
-        ALL_N(MULTIPLY)
-#endif
+        ALL(LOAD_A)
+        ALL(MULTIPLY)
         s ^= 1u;
         if (more) {
-            ALL_A(KEEP_1A)
-            ALL_B(KEEP_1B)
+            ALL(KEEP_1A)
+            ALL(KEEP_1B)
         }
     }
     barrier();
@@ -290,5 +199,5 @@ void main() {
     }                                                                                                                            \
     subgroupMemoryBarrierShared();                                                                                               \
     subgroupBarrier();
-    ALL_M(WRITE)
+    ALL(WRITE)
 }

@@ -57,7 +57,7 @@ ACC combine(uint kind, ACC a, ACC b) {
 
 // Takes in element v: a sum keeps what its rounding lost, so that windows that nearly cancel stay right.
 void take(uint kind, ACC v, ACC scale, inout ACC total, inout ACC lost) {
-    if (kind == 4u) v = raised(abs(v) / scale);
+    if (kind == 4u) v = raised(abs(v) * scale);
     if (kind == 5u) v = abs(v);
     if (kind == 2u || kind == 3u) {
         precise ACC sum = total + v;
@@ -134,11 +134,13 @@ ACC pooled(uvec2 x, uint i) {
     ivec3 at = ivec3(uvec3(plane, row - plane * extent.y, i - row * extent.z) * parameter(3u)) - ivec3(parameter(1u));
     if (p.kind == 3u) return over(p.kind, x, at, ACC(1)) / ACC(counted(at));
     if (p.kind != 4u || p.power == 1u) return over(p.kind, x, at, ACC(1));
-    // Divided by the largest, so that no power overflows.
+    // Scaled by about the largest, so that no power overflows. By a power of two: a driver may turn a division into a product with the
+    // reciprocal, which is flushed to zero for large numbers.
     ACC most = over(5u, x, at, ACC(1));
     if (is_nan(most) || is_inf(most) || most <= ACC(0)) return most > ACC(0) || is_nan(most) ? most : ACC(0);
-    ACC sum = over(4u, x, at, most);
-    return most * (p.power == 2u ? sqrt(sum) : ACC(pow(float(sum), 1.0 / float(p.power))));
+    uint exponent = clamp(floatBitsToUint(float(most)) >> 23, 1u, 252u);
+    ACC sum = over(4u, x, at, ACC(uintBitsToFloat((254u - exponent) << 23)));
+    return ACC(uintBitsToFloat(exponent << 23)) * (p.power == 2u ? sqrt(sum) : ACC(pow(float(sum), 1.0 / float(p.power))));
 }
 
 void main() {

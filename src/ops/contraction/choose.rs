@@ -63,12 +63,7 @@ pub enum Tile {
     Rolled,
     Small,
     Medium,
-    /// As large as `Medium`, by twice as many invocations.
-    Eight,
-    /// Twice as high.
     Large,
-    /// Twice as wide.
-    Wide,
 }
 
 impl Tile {
@@ -78,9 +73,7 @@ impl Tile {
             Tile::Rolled => "rolled",
             Tile::Small => "small",
             Tile::Medium => "medium",
-            Tile::Eight => "eight",
             Tile::Large => "large",
-            Tile::Wide => "wide",
         }
     }
 }
@@ -93,9 +86,7 @@ impl Algorithm {
             Algorithm::Rows { lines } => [MAX_VECTORS, lines],
             Algorithm::Columns => [MAX_VECTORS, 32 * 16 / element.bytes()],
             Algorithm::Tiled(Tile::Small | Tile::Rolled) | Algorithm::Coop(Tile::Small | Tile::Rolled) => [64, 64],
-            Algorithm::Tiled(_) | Algorithm::Coop(Tile::Medium | Tile::Eight) => [128, 128],
-            Algorithm::Coop(Tile::Large) => [256, 128],
-            Algorithm::Coop(Tile::Wide) => [128, 256],
+            Algorithm::Tiled(_) | Algorithm::Coop(_) => [128, 128],
         }
     }
 
