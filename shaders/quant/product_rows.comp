@@ -14,8 +14,17 @@
 #include "quant/index.glsl"
 
 layout(local_size_x = 128) in;
-layout(constant_id = 0) const uint ROWS = 1u;
-layout(constant_id = 1) const uint COLS = 1u;
+// Not specialization constants: what is indexed by them must be registers, so their loops must be unrolled when this is compiled.
+#ifdef COLS_1
+const uint COLS = 1u;
+#else
+const uint COLS = 4u;
+#endif
+#ifdef T_f64
+const uint ROWS = 1u;
+#else
+const uint ROWS = 2u;
+#endif
 layout(constant_id = 2) const uint LANES = 128u;
 layout(constant_id = 3) const bool GROUPED = false;
 layout(push_constant) uniform Push {

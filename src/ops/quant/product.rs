@@ -1,7 +1,7 @@
 //! Products with packed weights as dispatches.
 
 use super::affine::{Affine, AffineKind};
-use super::choose::{Algorithm, MAX_VECTORS, Shape, choose, full};
+use super::choose::{Algorithm, MAX_VECTORS, Shape, choose};
 use crate::kernels::{Kernel, kernel};
 use crate::ops::contraction::{RowExperts, index_kind, sort_rows};
 use crate::ops::{DispatchBuilder, Lowering, Operand, Place, Region};
@@ -110,26 +110,18 @@ fn vectors(product: &Product, most: usize) -> usize {
 /// Launches product_rows.comp.
 fn rows(at: &mut Lowering, product: &Product, packed: ElementType, w: Operand) -> Result<()> {
     let Product { element, m, n, k, .. } = *product;
-    let cols = vectors(product, MAX_VECTORS);
-    let lanes = (k / piece(packed)).next_power_of_two().clamp(at.caps.subgroup_size.min(128) as usize, 128);
-    let teams = 128 / lanes;
-    // More rows of w share the loads of x, as long as the device stays full and the sums stay in registers.
-    let most = match (at.caps.software || element == ElementType::F64, cols) {
-        (true, 1) => 2,
-        (true, _) => 1,
-        (false, ..=4) => 4,
-        (false, _) => 2,
-    };
-    let x_groups = m.div_ceil(cols);
-    let fills = |rows: usize| n.div_ceil(rows * teams) * x_groups >= 8 * full(at.caps);
-    let rows = [4, 2, 1].into_iter().find(|&r| r <= most && (r == 1 || fills(r))).unwrap_or(1);
-    let groups = n.div_ceil(rows * teams) * x_groups;
+    // Rows of x that a workgroup takes at once, and rows of w: those of the kernel.
+    let (cols, name) = if m == 1 || product.experts.is_some() { (1, "1") } else { (4, "4") };
+    let rows = if element == ElementType::F64 { 1 } else { 2 };
+    // An invocation takes several pieces of a row, so that adding up costs little beside them.
+    let lanes = (k / piece(packed) / 4).next_power_of_two().clamp(at.caps.subgroup_size.min(128) as usize, 128);
+    let groups = n.div_ceil(rows * (128 / lanes)) * m.div_ceil(cols);
     ensure!(groups < 1 << 32, Unsupported, "a product of [{m},{n}] needs {groups} workgroups, above 2^32");
     let (idx, kind) = product.experts.map_or((NOWHERE, 0), |e| (e.idx, index_kind(e.element)));
     let state = if product.experts.is_some() { at.run_state() } else { NOWHERE };
     let (book, node) = (codebook(at, packed), at.node_number() as usize);
     let mut dispatch = at
-        .dispatch(kernel::quant_rows(real_variant(element), packed.name())?)
+        .dispatch(kernel::quant_rows(name, real_variant(element), packed.name())?)
         .read("x", product.x)
         .read("w", w)
         .write("y", product.y)
@@ -140,8 +132,6 @@ fn rows(at: &mut Lowering, product: &Product, packed: ElementType, w: Operand) -
         .uint("k", k)
         .uint("experts", product.experts.map_or(0, |e| e.experts))
         .uint("node", node)
-        .spec("ROWS", rows as u32)
-        .spec("COLS", cols as u32)
         .spec("LANES", lanes as u32)
         .spec("GROUPED", product.experts.is_some().into())
         .spec("INDEX", kind);
