@@ -1,5 +1,8 @@
 //! The compiled kernels, and what a device must offer to run them. Made by build.rs from shaders/.
 
+use std::io::Read as _;
+use std::ops::Range;
+
 use crate::{Result, bail};
 
 /// A compiled shader variant.
@@ -26,7 +29,8 @@ pub struct PushMember {
 /// What the host knows of a kernel, read from its SPIR-V.
 pub struct KernelInfo {
     pub name: &'static str,
-    start: usize,
+    /// Where in `SPIRV` its code is, as a deflate stream.
+    packed: Range<usize>,
     words: usize,
     pub push: &'static [PushMember],
     /// Name and id of each specialization constant.
@@ -53,7 +57,10 @@ impl Kernel {
 
 impl KernelInfo {
     pub fn spirv(&self) -> Vec<u32> {
-        bytemuck::pod_collect_to_vec(&SPIRV[self.start..self.start + self.words * 4])
+        let mut code = vec![0u32; self.words];
+        let mut decoder = flate2::read::DeflateDecoder::new(&SPIRV[self.packed.clone()]);
+        decoder.read_exact(bytemuck::cast_slice_mut(&mut code)).expect("build.rs wrote so many words");
+        code
     }
 
     pub fn push_bytes(&self) -> usize {

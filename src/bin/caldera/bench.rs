@@ -146,7 +146,8 @@ fn time(device: &Arc<Device>, row: &Row, runs: usize) -> Result<f64> {
         executable.run(&nothing, &mut [])?;
         if i >= copies {
             let profile = executable.profile()?;
-            times.push(profile.times.iter().map(|t| t.start + t.nanoseconds).fold(0.0, f64::max) / 1e3);
+            let first = profile.times.first().map_or(0.0, |t| t.start);
+            times.push((profile.times.iter().map(|t| t.start + t.nanoseconds).fold(0.0, f64::max) - first) / 1e3);
         }
     }
     times.sort_by(f64::total_cmp);
