@@ -196,6 +196,7 @@ fn rows() -> Vec<Row> {
     rows_of_attention(&mut add);
     rows_of_movement(&mut add);
     rows_of_pictures(&mut add);
+    rows_of_recurrence(&mut add);
     out
 }
 
@@ -329,4 +330,63 @@ fn rows_of_pictures(add: &mut impl FnMut(&str, Case, Precision, f64, f64)) {
     let resize = [("mode", Attribute::Text("Linear".into())), ("scales", Attribute::Floats(vec![1.0, 1.0, 2.0, 2.0]))];
     let resize = Case::new("Resize", &resize).input(F32, &[8, 64, 128, 128]);
     add("resize f32 linear, 8x64x128x128 to twice", resize, exact, 20.0 * (8 * 64 * 128 * 128) as f64, 0.0);
+}
+
+fn rows_of_recurrence(add: &mut impl FnMut(&str, Case, Precision, f64, f64)) {
+    use ElementType::*;
+    let exact = Precision::Exact;
+    let networks = [("Lstm", 4usize), ("Gru", 3)];
+    for ((name, gates), [batch, steps, hidden]) in networks.into_iter().flat_map(|network| {
+        [[1, 256, 512], [1, 256, 128], [1, 256, 160], [32, 256, 512], [64, 256, 128]].map(|sizes| (network, sizes))
+    }) {
+        let attributes = [("hidden", Attribute::Int(hidden as i64))];
+        let weights = Fill::Range(-0.05, 0.05);
+        let mut case = Case::new(name, &attributes)
+            .input(F32, &[batch, steps, hidden])
+            .fill(F32, &[gates * hidden, hidden], weights.clone())
+            .fill(F32, &[gates * hidden, hidden], weights.clone());
+        for _ in 0..if gates == 3 { 2 } else { 1 } {
+            case = case.fill(F32, &[gates * hidden], weights.clone());
+        }
+        let operations = 4.0 * (batch * steps * gates * hidden * hidden) as f64;
+        add(&format!("{} f32 {batch}x{steps}x{hidden}", name.to_lowercase()), case, exact, 0.0, operations);
+    }
+    let (steps, hidden, n) = (2048usize, 4096usize, 16usize);
+    let scan = Case::new("SelectiveScan", &[])
+        .input(F32, &[1, steps, hidden])
+        .fill(F32, &[1, steps, hidden], Fill::Range(0.0, 0.1))
+        .fill(F32, &[hidden, n], Fill::Range(-1.0, 0.0))
+        .input(F32, &[1, steps, n])
+        .input(F32, &[1, steps, n]);
+    add("selective_scan f32 1x2048x4096, n 16", scan, exact, 12.0 * (steps * hidden) as f64, 5.0 * (steps * hidden * n) as f64);
+    let (heads, size, n) = (80usize, 64usize, 128usize);
+    let mamba = Case::new("Mamba2", &[])
+        .input(F32, &[1, steps, heads, size])
+        .fill(F32, &[1, steps, heads], Fill::Range(0.0, 0.1))
+        .fill(F32, &[heads], Fill::Range(-1.0, 0.0))
+        .input(F32, &[1, steps, 1, n])
+        .input(F32, &[1, steps, 1, n]);
+    let operations = 5.0 * (steps * heads * size * n) as f64;
+    add("mamba2 f32 1x2048x80x64, n 128", mamba, exact, 8.0 * (steps * heads * size) as f64, operations);
+    let (heads, n) = (32usize, 128usize);
+    for steps in [1usize, 2048] {
+        let delta = Case::new("GatedDeltaNet", &[])
+            .input(F32, &[1, steps, heads, n])
+            .fill(F32, &[1, steps, heads, n], Fill::Range(-0.1, 0.1))
+            .input(F32, &[1, steps, heads, n])
+            .fill(F32, &[1, steps, heads], Fill::Range(-0.1, 0.0))
+            .fill(F32, &[1, steps, heads], Fill::Range(0.0, 1.0))
+            .input(F32, &[1, heads, n, n]);
+        let bytes = 4.0 * (4 * steps * heads * n + 2 * heads * n * n) as f64;
+        let operations = 7.0 * (steps * heads * n * n) as f64;
+        add(&format!("gated_delta_net f32 1x{steps}x32x128"), delta, exact, bytes, operations);
+    }
+    for element in [F32, F16] {
+        let conv = Case::new("CausalConv1d", &[("act", Attribute::Text("Silu".into()))])
+            .input(element, &[1, 8192, 8192])
+            .input(element, &[8192, 4])
+            .input(element, &[8192]);
+        let bytes = (2 * element.bytes() * 8192 * 8192) as f64;
+        add(&format!("causal_conv1d {} 1x8192x8192, k 4", element.name()), conv, exact, bytes, 8.0 * 8192.0 * 8192.0);
+    }
 }
