@@ -48,6 +48,12 @@ shared X4 gates[STEPS * GATES];
 shared X values[STEPS * COLUMNS];
 shared X betas[STEPS];
 
+// What an invocation reads of the steps that come next, while those in shared memory are scanned.
+const uint OWN_VECTORS = (STEPS * VECTORS + 127u) / 128u;
+const uint OWN_VALUES = (STEPS * COLUMNS + 127u) / 128u;
+X4 next_keys[OWN_VECTORS], next_queries[OWN_VECTORS], next_gates[OWN_VECTORS];
+X next_values[OWN_VALUES], next_beta;
+
 uint lane, column, head, batch, j;
 uvec2 q, k, v, g, beta, y;
 
@@ -61,10 +67,9 @@ void sum_lanes(inout X u, inout X w, inout X kq) {
 }
 
 // Vector i of a row of n elements, zeros beyond its end.
-X4 load4(uvec2 row, uint i, X beyond) {
-    X4 r;
+X4 load4(uvec2 row, uint i) {
+    X4 r = X4(0);
     [[unroll]] for (uint e = 0u; e < 4u; ++e) {
-        r[e] = beyond;
         if (4u * i + e < p.n) r[e] = T_load(row, 4u * i + e);
     }
     return r;
@@ -72,28 +77,51 @@ X4 load4(uvec2 row, uint i, X beyond) {
 
 X4 exp4(X4 a) { return X4(m_exp(a.x), m_exp(a.y), m_exp(a.z), m_exp(a.w)); }
 
-// `count` steps from the step numbered `at`, counted over the whole batch.
-void fetch(uint at, uint count) {
+// Reads `count` steps from the step numbered `at`, counted over the whole batch.
+void read(uint at, uint count) {
     uint t = gl_LocalInvocationIndex, bytes = p.n * T_BYTES;
-    for (uint i = t; i < count * VECTORS; i += 128u) {
-        uint place = (at + i / VECTORS) * p.heads + head, vector = i % VECTORS;
-        keys[i] = load4(advance(k, place, bytes), vector, X(0));
-        queries[i] = load4(advance(q, place, bytes), vector, X(0));
-        if (VECTOR) {
-            gates[i] = exp4(load4(advance(g, place, bytes), vector, X(0)));
-        } else if (SPREAD) {
-            X gate = m_exp(T_load(g, place));
-            [[unroll]] for (uint e = 0u; e < 4u; ++e) gates[i][e] = 4u * vector + e < p.n ? gate : X(1);
+    [[unroll]] for (uint c = 0u; c < OWN_VECTORS; ++c) {
+        uint i = t + 128u * c, step = i / VECTORS, place = (at + step) * p.heads + head, vector = i % VECTORS;
+        if (step < count) {
+            next_keys[c] = load4(advance(k, place, bytes), vector);
+            next_queries[c] = load4(advance(q, place, bytes), vector);
+            if (VECTOR) next_gates[c] = load4(advance(g, place, bytes), vector);
+            else if (SPREAD) next_gates[c].x = T_load(g, place);
         }
     }
-    for (uint i = t; i < count * COLUMNS; i += 128u) {
-        uint other = j - column + i % COLUMNS;
-        values[i] = X(0);
-        if (other < p.m) values[i] = T_load(advance(v, (at + i / COLUMNS) * p.heads + head, p.m * T_BYTES), other);
+    [[unroll]] for (uint c = 0u; c < OWN_VALUES; ++c) {
+        uint i = t + 128u * c, step = i / COLUMNS, other = j - column + i % COLUMNS;
+        next_values[c] = X(0);
+        if (step < count && other < p.m) next_values[c] = T_load(advance(v, (at + step) * p.heads + head, p.m * T_BYTES), other);
     }
     if (t < count) {
-        betas[t] = T_load(beta, (at + t) * p.heads + head);
-        if (!SPREAD) gates[t] = X4(m_exp(T_load(g, (at + t) * p.heads + head)));
+        next_beta = T_load(beta, (at + t) * p.heads + head);
+        if (!SPREAD) next_gates[0].x = T_load(g, (at + t) * p.heads + head);
+    }
+}
+
+// Puts what was read into shared memory.
+void place() {
+    uint t = gl_LocalInvocationIndex;
+    [[unroll]] for (uint c = 0u; c < OWN_VECTORS; ++c) {
+        uint i = t + 128u * c;
+        if (i >= STEPS * VECTORS) break;
+        keys[i] = next_keys[c];
+        queries[i] = next_queries[c];
+        if (SPREAD) {
+            X4 gate = VECTOR ? exp4(next_gates[c]) : X4(m_exp(next_gates[c].x));
+            [[unroll]] for (uint e = 0u; e < 4u; ++e) {
+                if (4u * (i % VECTORS) + e >= p.n) gate[e] = X(1);
+            }
+            gates[i] = gate;
+        }
+    }
+    [[unroll]] for (uint c = 0u; c < OWN_VALUES; ++c) {
+        if (t + 128u * c < STEPS * COLUMNS) values[t + 128u * c] = next_values[c];
+    }
+    if (t < STEPS) {
+        betas[t] = next_beta;
+        if (!SPREAD) gates[t] = X4(m_exp(next_gates[0].x));
     }
 }
 
@@ -111,10 +139,14 @@ void scan_registers(uvec2 state, uvec2 last) {
             if (STATE && i < p.n && j < p.m) s[r][e] = T_load(advance(state, i, p.m * T_BYTES), j);
         }
     }
+    next_beta = X(0);
+    [[unroll]] for (uint c = 0u; c < OWN_VECTORS; ++c) next_keys[c] = next_queries[c] = next_gates[c] = X4(0);
+    if (p.steps > 0u) read(batch * p.steps, min(STEPS, p.steps));
     for (uint s0 = 0u; s0 < p.steps; s0 += STEPS) {
         uint at = batch * p.steps + s0, count = min(STEPS, p.steps - s0);
-        fetch(at, count);
+        place();
         barrier();
+        if (s0 + STEPS < p.steps) read(at + STEPS, min(STEPS, p.steps - s0 - STEPS));
         for (uint step = 0u; step < count; ++step) {
             X4 us = X4(0), ws = X4(0), ks = X4(0);
             [[unroll]] for (uint r = 0u; r < HELD; ++r) {

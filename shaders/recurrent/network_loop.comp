@@ -20,32 +20,45 @@ layout(push_constant) uniform Push {
 
 #define MOST_UNITS 256u
 #define LANES 4u
+#define LINES (256u / LANES)
+#define ROWS 4u
 
 shared X states[MOST_UNITS];
 shared X totals[4u * MOST_UNITS];
 
-// totals[g, unit] = row (g, unit) of w times the states, for `count` gates from `g0` on.
+// totals[g, unit] = row (g, unit) of w times the states, for `count` gates from `g0` on. Four lanes work on ROWS rows at a time, so that loads of
+// all of them are on their way and the states are read once for all.
 void multiply(uvec2 w, uint g0, uint count) {
     uint t = gl_LocalInvocationIndex, lane = t % LANES, rows = count * p.hidden;
     // All lanes take part in the sums: no lane leaves early.
-    for (uint r0 = 0u; r0 < rows; r0 += 256u / LANES) {
-        uint r = r0 + t / LANES;
-        X sum = X(0);
-        if (r < rows) {
-            uvec2 row = advance(w, g0 * p.hidden + r, p.hidden * T_BYTES);
-            if (W_VEC) {
-                for (uint k = lane * VEC; k < p.hidden; k += LANES * VEC) {
+    for (uint r0 = t / LANES; r0 - t / LANES < rows; r0 += ROWS * LINES) {
+        uvec2 row[ROWS];
+        X sums[ROWS];
+        [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
+            row[i] = advance(w, g0 * p.hidden + min(r0 + i * LINES, rows - 1u), p.hidden * T_BYTES);
+            sums[i] = X(0);
+        }
+        if (W_VEC) {
+            for (uint k = lane * VEC; k < p.hidden; k += LANES * VEC) {
+                uvec4 raw[ROWS];
+                [[unroll]] for (uint i = 0u; i < ROWS; ++i) raw[i] = ref_u32x4(row[i]).v[k / VEC];
+                [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
                     X v[VEC];
-                    unpack16(ref_u32x4(row).v[k / VEC], v);
-                    [[unroll]] for (uint e = 0u; e < VEC; ++e) sum = fma(v[e], states[k + e], sum);
+                    unpack16(raw[i], v);
+                    [[unroll]] for (uint e = 0u; e < VEC; ++e) sums[i] = fma(v[e], states[k + e], sums[i]);
                 }
-            } else {
-                for (uint k = lane; k < p.hidden; k += LANES) sum = fma(T_load(row, k), states[k], sum);
+            }
+        } else {
+            for (uint k = lane; k < p.hidden; k += LANES) {
+                [[unroll]] for (uint i = 0u; i < ROWS; ++i) sums[i] = fma(T_load(row[i], k), states[k], sums[i]);
             }
         }
-        sum += subgroupShuffleXor(sum, 1u);
-        sum += subgroupShuffleXor(sum, 2u);
-        if (lane == 0u && r < rows) totals[g0 * p.hidden + r] = sum;
+        [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
+            X sum = sums[i];
+            sum += subgroupShuffleXor(sum, 1u);
+            sum += subgroupShuffleXor(sum, 2u);
+            if (lane == 0u && r0 + i * LINES < rows) totals[g0 * p.hidden + r0 + i * LINES] = sum;
+        }
     }
 }
 

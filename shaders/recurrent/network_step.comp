@@ -15,6 +15,7 @@ layout(constant_id = 1) const bool LENGTHS = false;
 layout(constant_id = 2) const uint ITEMS = 1u; // up to the subgroup
 layout(constant_id = 3) const uint UNITS = 4u;
 layout(constant_id = 4) const bool W_VEC = false; // hidden is a multiple of VEC
+layout(constant_id = 5) const uint STAGES = 1u;   // loads of a row of w on their way at a time
 layout(push_constant) uniform Push {
     uvec2 products, w, bias, bias_h, states, lengths, y, h_last, c_last;
     uint batch, steps, directions, hidden, pitch, step;
@@ -27,6 +28,9 @@ const uint FIRST = CELL == GRU_NEW ? 2u : 0u;
 uint direction, first, items;
 // The lane's part of the sums: gate g of item b at 4 * b + g.
 X sums[4u * ITEMS];
+// The states of each item, and vectors of w: gate g of stage s at 4 * s + g.
+uvec2 states_of[ITEMS];
+uvec4 raw[4u * STAGES];
 
 // Slot `slot` of the states of the first item.
 uvec2 slot(uint number) {
@@ -47,34 +51,47 @@ void load_states(uvec2 row, uint k, out X v[VEC]) {
 #endif
 }
 
+// Adds to `sums` the products of VEC states from k on.
+void add(uint k, uint s) {
+    X v[4u * VEC];
+    [[unroll]] for (uint g = 0u; g < COUNT; ++g) {
+        X part[VEC];
+        unpack16(raw[4u * s + g], part);
+        [[unroll]] for (uint e = 0u; e < VEC; ++e) v[g * VEC + e] = part[e];
+    }
+    [[unroll]] for (uint b = 0u; b < ITEMS; ++b) {
+        X h[VEC];
+        load_states(states_of[b], k, h);
+        [[unroll]] for (uint g = 0u; g < COUNT; ++g) {
+            [[unroll]] for (uint e = 0u; e < VEC; ++e) sums[4u * b + g] = fma(v[g * VEC + e], h[e], sums[4u * b + g]);
+        }
+    }
+}
+
 // Adds to `sums` what COUNT gates of a unit and ITEMS items need, a part of k each lane.
 void multiply(uint unit, uvec2 from) {
     uint lane = gl_SubgroupInvocationID, lanes = gl_SubgroupSize;
-    uvec2 rows[4], states[ITEMS];
+    uvec2 rows[4];
     [[unroll]] for (uint g = 0u; g < COUNT; ++g) {
         rows[g] = advance(resolve(p.w), (direction * GATES + FIRST + g) * p.hidden + unit, p.hidden * T_BYTES);
     }
-    [[unroll]] for (uint b = 0u; b < ITEMS; ++b) states[b] = advance(from, min(b, items - 1u), p.pitch * X_BYTES);
+    [[unroll]] for (uint b = 0u; b < ITEMS; ++b) states_of[b] = advance(from, min(b, items - 1u), p.pitch * X_BYTES);
     if (W_VEC) {
-        for (uint k = lane * VEC; k < p.hidden; k += lanes * VEC) {
-            X v[4u * VEC];
-            [[unroll]] for (uint g = 0u; g < COUNT; ++g) {
-                X part[VEC];
-                unpack16(ref_u32x4(rows[g]).v[k / VEC], part);
-                [[unroll]] for (uint e = 0u; e < VEC; ++e) v[g * VEC + e] = part[e];
-            }
-            [[unroll]] for (uint b = 0u; b < ITEMS; ++b) {
-                X h[VEC];
-                load_states(states[b], k, h);
+        uint apart = lanes * VEC;
+        for (uint k0 = lane * VEC; k0 < p.hidden; k0 += STAGES * apart) {
+            [[unroll]] for (uint s = 0u; s < STAGES; ++s) {
                 [[unroll]] for (uint g = 0u; g < COUNT; ++g) {
-                    [[unroll]] for (uint e = 0u; e < VEC; ++e) sums[4u * b + g] = fma(v[g * VEC + e], h[e], sums[4u * b + g]);
+                    if (k0 + s * apart < p.hidden) raw[4u * s + g] = ref_u32x4(rows[g]).v[k0 / VEC + s * lanes];
                 }
+            }
+            [[unroll]] for (uint s = 0u; s < STAGES; ++s) {
+                if (k0 + s * apart < p.hidden) add(k0 + s * apart, s);
             }
         }
     } else {
         for (uint k = lane; k < p.hidden; k += lanes) {
             [[unroll]] for (uint b = 0u; b < ITEMS; ++b) {
-                X h = X_load(states[b], k);
+                X h = X_load(states_of[b], k);
                 [[unroll]] for (uint g = 0u; g < COUNT; ++g) sums[4u * b + g] = fma(T_load(rows[g], k), h, sums[4u * b + g]);
             }
         }

@@ -5,7 +5,7 @@
 // b, c [batch, steps, groups, n], head h uses group h / (heads / groups); d [rows]; state, last [batch, heads, rows, n].
 // sums [batch, steps, heads, rows]: y so far, where n is above LANES * HELD and is done in turns; untouched otherwise.
 // A workgroup does ROWS * 256 / LANES rows of one head: LANES lanes a row, HELD states a lane along n and ROWS along the rows, in registers. It
-// reads STEPS steps into shared memory, scans them, then adds what the lanes of a row have, always in the same order.
+// reads STEPS steps into shared memory, scans them, then adds what the lanes of a row have, in a fixed order.
 #include "common/types.glsl"
 #include "common/math.glsl"
 
@@ -43,53 +43,80 @@ shared X bs[STEPS * TILE];
 shared X cs[STEPS * TILE];
 shared X parts[STEPS * ROWS * 256u];
 
+// Elements of a turn of steps that an invocation reads.
+const uint OWN_ROWS = (STEPS * BLOCK + 255u) / 256u;
+const uint OWN_STATES = (STEPS * TILE + 255u) / 256u;
+
 uint lane, head, first, group_of_head, n0;
 uvec2 x, delta, a, b, c;
+// The steps that come next are read while those in shared memory are scanned.
+X next_x[OWN_ROWS], next_delta[OWN_ROWS], next_b[OWN_STATES], next_c[OWN_STATES], next_decay;
+X x_now[OWN_ROWS];
 
-// `count` steps from the step numbered `at`, counted over the whole batch.
-void fetch(uint at, uint count) {
+// Reads `count` steps from the step numbered `at`, counted over the whole batch.
+void read(uint at, uint count) {
     uint t = gl_LocalInvocationIndex;
-    for (uint i = t; i < count * BLOCK; i += 256u) {
-        uint step = i / BLOCK, row = first + i % BLOCK;
-        X v = X(0), dt = X(0);
-        if (row < p.rows) {
-            v = T_load(advance(x, at + step, p.heads * p.rows * T_BYTES), head * p.rows + row);
-            dt = PER_ROW ? T_load(advance(delta, at + step, p.rows * T_BYTES), row) : T_load(advance(delta, at + step, p.heads * T_BYTES), head);
+    [[unroll]] for (uint j = 0u; j < OWN_ROWS; ++j) {
+        uint i = t + 256u * j, step = i / BLOCK, row = first + i % BLOCK;
+        next_x[j] = X(0);
+        next_delta[j] = X(0);
+        if (step < count && row < p.rows) {
+            next_x[j] = T_load(advance(x, at + step, p.heads * p.rows * T_BYTES), head * p.rows + row);
+            next_delta[j] = PER_ROW ? T_load(advance(delta, at + step, p.rows * T_BYTES), row) : T_load(advance(delta, at + step, p.heads * T_BYTES), head);
         }
-        inputs[i] = v * dt;
-        if (PER_ROW) deltas[i] = dt;
     }
-    if (!PER_ROW && t < count) deltas[t] = m_exp(T_load(advance(delta, at + t, p.heads * T_BYTES), head) * T_load(a, head));
-    for (uint i = t; i < count * TILE; i += 256u) {
-        uint step = i / TILE, n = n0 + i % TILE, from = group_of_head * p.n + n;
-        X bv = X(0), cv = X(0);
-        if (n < p.n) {
-            bv = T_load(advance(b, at + step, p.groups * p.n * T_BYTES), from);
-            cv = T_load(advance(c, at + step, p.groups * p.n * T_BYTES), from);
+    if (!PER_ROW && t < count) next_decay = T_load(advance(delta, at + t, p.heads * T_BYTES), head);
+    [[unroll]] for (uint j = 0u; j < OWN_STATES; ++j) {
+        uint i = t + 256u * j, step = i / TILE, n = n0 + i % TILE, from = group_of_head * p.n + n;
+        next_b[j] = X(0);
+        next_c[j] = X(0);
+        if (step < count && n < p.n) {
+            next_b[j] = T_load(advance(b, at + step, p.groups * p.n * T_BYTES), from);
+            next_c[j] = T_load(advance(c, at + step, p.groups * p.n * T_BYTES), from);
         }
-        bs[i] = bv;
-        cs[i] = cv;
     }
 }
 
-// Adds the lanes' parts of `count` steps from `at` on. In every turn of n the same invocation does a row of a step.
+// Puts what was read into shared memory.
+void place(X rate) {
+    uint t = gl_LocalInvocationIndex;
+    [[unroll]] for (uint j = 0u; j < OWN_ROWS; ++j) {
+        uint i = t + 256u * j;
+        x_now[j] = next_x[j];
+        if (i < STEPS * BLOCK) {
+            inputs[i] = next_x[j] * next_delta[j];
+            if (PER_ROW) deltas[i] = next_delta[j];
+        }
+    }
+    if (!PER_ROW && t < STEPS) deltas[t] = m_exp(next_decay * rate);
+    [[unroll]] for (uint j = 0u; j < OWN_STATES; ++j) {
+        uint i = t + 256u * j;
+        if (i < STEPS * TILE) {
+            bs[i] = next_b[j];
+            cs[i] = next_c[j];
+        }
+    }
+}
+
+// Adds the lanes' parts of `count` steps from `at` on. In every turn of n the same invocation does a row of a step, the one that read its x.
 void finish(uint at, uint count, bool last_turn) {
     uvec2 y = resolve(p.y), d = resolve(p.d);
-    for (uint i = gl_LocalInvocationIndex; i < count * BLOCK; i += 256u) {
-        uint step = i / BLOCK, r = i % BLOCK, row = first + r, from = (step * ROWS + r / LINES) * 256u + r % LINES * LANES;
-        if (row >= p.rows) continue;
+    [[unroll]] for (uint j = 0u; j < OWN_ROWS; ++j) {
+        uint i = gl_LocalInvocationIndex + 256u * j, step = i / BLOCK, r = i % BLOCK, row = first + r;
+        if (step >= count || row >= p.rows) continue;
         X total = X(0);
         // Neighbours start at different lanes, so that they read different banks.
+        uint from = (step * ROWS + r / LINES) * 256u + r % LINES * LANES;
         for (uint k = 0u; k < LANES; ++k) total += parts[from + ((k + r) & (LANES - 1u))];
-        uint wide = p.heads * p.rows, place = head * p.rows + row;
+        uint wide = p.heads * p.rows, column = head * p.rows + row;
         uvec2 sums = advance(p.sums, at + step, wide * SUM_BYTES);
-        if (n0 > 0u) total += SUM_load(sums, place);
-        if (!last_turn) {
-            SUM_store(sums, place, total);
-            continue;
+        if (n0 > 0u) total += SUM_load(sums, column);
+        if (last_turn) {
+            if (D) total += T_load(d, row) * x_now[j];
+            T_store(advance(y, at + step, wide * T_BYTES), column, total);
+        } else {
+            SUM_store(sums, column, total);
         }
-        if (D) total += T_load(d, row) * T_load(advance(x, at + step, wide * T_BYTES), place);
-        T_store(advance(y, at + step, wide * T_BYTES), place, total);
     }
 }
 
@@ -107,26 +134,30 @@ void main() {
     b = resolve(p.b);
     c = resolve(p.c);
     uvec2 state = resolve(p.state), last = resolve(p.last);
+    X rate = PER_ROW ? X(0) : T_load(a, head);
+    next_decay = X(0);
 
     for (n0 = 0u; n0 == 0u || n0 < p.n; n0 += TILE) {
         X held[ROWS * HELD], rates[PER_ROW ? ROWS * HELD : 1u];
         [[unroll]] for (uint m = 0u; m < ROWS; ++m) {
-            uint row = first + line + LINES * m, place = (batch * p.heads + head) * p.rows + row;
+            uint row = first + line + LINES * m, line_of_states = (batch * p.heads + head) * p.rows + row;
             [[unroll]] for (uint r = 0u; r < HELD; ++r) {
                 uint n = n0 + lane + LANES * r;
                 bool there = row < p.rows && n < p.n;
                 held[m * HELD + r] = X(0);
-                if (STATE && there) held[m * HELD + r] = T_load(advance(state, place, p.n * T_BYTES), n);
+                if (STATE && there) held[m * HELD + r] = T_load(advance(state, line_of_states, p.n * T_BYTES), n);
                 if (PER_ROW) {
                     rates[m * HELD + r] = X(0);
                     if (there) rates[m * HELD + r] = T_load(advance(a, row, p.n * T_BYTES), n);
                 }
             }
         }
+        if (p.steps > 0u) read(batch * p.steps, min(STEPS, p.steps));
         for (uint s0 = 0u; s0 < p.steps; s0 += STEPS) {
             uint at = batch * p.steps + s0, count = min(STEPS, p.steps - s0);
-            fetch(at, count);
+            place(rate);
             barrier();
+            if (s0 + STEPS < p.steps) read(at + STEPS, min(STEPS, p.steps - s0 - STEPS));
             for (uint step = 0u; step < count; ++step) {
                 [[unroll]] for (uint m = 0u; m < ROWS; ++m) {
                     uint r0 = step * BLOCK + line + LINES * m;
@@ -146,10 +177,10 @@ void main() {
             finish(at, count, n0 + TILE >= p.n);
         }
         [[unroll]] for (uint m = 0u; m < ROWS; ++m) {
-            uint row = first + line + LINES * m, place = (batch * p.heads + head) * p.rows + row;
+            uint row = first + line + LINES * m, line_of_states = (batch * p.heads + head) * p.rows + row;
             [[unroll]] for (uint r = 0u; r < HELD; ++r) {
                 uint n = n0 + lane + LANES * r;
-                if (row < p.rows && n < p.n) T_store(advance(last, place, p.n * T_BYTES), n, held[m * HELD + r]);
+                if (row < p.rows && n < p.n) T_store(advance(last, line_of_states, p.n * T_BYTES), n, held[m * HELD + r]);
             }
         }
     }

@@ -40,9 +40,12 @@ struct Tiling {
     steps: usize,
 }
 
-/// States of a row that are scanned in one turn at most: what 32 lanes hold in 8 registers.
+/// States of a row that are scanned in one turn at most: what 32 lanes hold in 8 registers. A software driver takes long to compile many.
 const MOST_LANES: usize = 32;
-const MOST_HELD: usize = 8;
+
+fn most_held(caps: &Caps) -> usize {
+    if caps.software { 2 } else { 8 }
+}
 
 impl Tiling {
     /// Rows of a workgroup, and states of a row in a turn.
@@ -64,7 +67,7 @@ impl Tiling {
 /// The tiling of a scan: lanes follow n. Rows of a lane share its loads of b and c, as long as the device stays full.
 fn tiling(scan: &Scan, caps: &Caps) -> Tiling {
     let lanes = scan.n.next_power_of_two().clamp(1, MOST_LANES);
-    let held = scan.n.div_ceil(lanes).next_power_of_two().min(MOST_HELD);
+    let held = scan.n.div_ceil(lanes).next_power_of_two().min(most_held(caps));
     let full = if caps.software { 4 } else { 128 };
     let enough = |rows: usize| {
         let block = 256 / lanes * rows;
@@ -74,7 +77,10 @@ fn tiling(scan: &Scan, caps: &Caps) -> Tiling {
     let bytes = if scan.element == ElementType::F64 { 8 } else { 4 };
     let budget = (caps.shared_bytes as usize).min(24 << 10) / bytes;
     let mut out = Tiling { lanes, held, rows, steps: 16 };
-    while out.steps > 1 && out.steps * out.shared(scan.per_row) > budget {
+    // What an invocation reads ahead of each tensor.
+    let most_read = if caps.software { 256 } else { 4096 };
+    let fits = |t: Tiling| t.steps * t.shared(scan.per_row) <= budget && t.steps * t.block().max(t.tile()) <= most_read;
+    while out.steps > 1 && !fits(out) {
         out.steps /= 2;
     }
     out

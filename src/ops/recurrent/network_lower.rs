@@ -12,8 +12,17 @@ use crate::tensor::ElementType;
 enum Recurrence {
     /// One dispatch for all steps, a workgroup an item and direction (network_loop.comp).
     Loop,
-    /// A dispatch a step (a Gru that resets h first: two), each workgroup with `units` units of `items` items (network_step.comp).
-    Steps { items: usize, units: usize },
+    /// A dispatch a step (a Gru that resets h first: two) of network_step.comp.
+    Steps(Tile),
+}
+
+/// What a workgroup of network_step.comp does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Tile {
+    items: usize,
+    units: usize,
+    /// Loads of each row of w on their way at a time.
+    stages: usize,
 }
 
 /// Units that network_loop.comp can do.
@@ -28,7 +37,9 @@ fn choose(cell: Cell, hidden: usize, batch: usize, element: ElementType, caps: &
         return Recurrence::Loop;
     }
     let lanes = caps.subgroup_size as usize;
-    Recurrence::Steps { items: batch.next_power_of_two().min(MOST_ITEMS).min(lanes), units: (128 / lanes).max(1) }
+    let items = batch.next_power_of_two().min(MOST_ITEMS).min(lanes);
+    let most = if caps.software { 2 } else { 4 };
+    Recurrence::Steps(Tile { items, units: (128 / lanes).max(1), stages: (8 / items).clamp(1, most) })
 }
 
 /// CELL in shaders/recurrent/cell.glsl; for a Gru that resets h first, of both of its products.
@@ -84,7 +95,7 @@ impl Network {
             let layer = self.layer(at, &sizes, element, number, products, y, states);
             match recurrence {
                 Recurrence::Loop => self.lower_loop(at, &sizes, element, &layer)?,
-                Recurrence::Steps { items, units } => self.lower_steps(at, &sizes, element, &layer, [items, units])?,
+                Recurrence::Steps(tile) => self.lower_steps(at, &sizes, element, &layer, tile)?,
             }
             x = y;
         }
@@ -199,7 +210,7 @@ impl Network {
         sizes: &Sizes,
         element: ElementType,
         layer: &Layer,
-        [items, units]: [usize; 2],
+        Tile { items, units, stages }: Tile,
     ) -> Result<()> {
         let absent = at.opt_input(usize::MAX);
         for step in 0..sizes.steps {
@@ -224,6 +235,7 @@ impl Network {
                     .spec("LENGTHS", layer.lengths.is_some().into())
                     .spec("ITEMS", items as u32)
                     .spec("UNITS", units as u32)
+                    .spec("STAGES", stages as u32)
                     .spec("W_VEC", self.whole_vectors(element).into())
                     .groups(self.directions * self.hidden.div_ceil(units) * sizes.batch.div_ceil(items))?;
             }
@@ -277,15 +289,17 @@ mod tests {
     #[test]
     fn small_weights_are_looped_over_and_large_ones_shared_by_all_workgroups() {
         let (f32, f16) = (ElementType::F32, ElementType::F16);
+        let steps = |items, units, stages| Recurrence::Steps(Tile { items, units, stages });
         let gru = Cell::Gru { after: true };
         for (cell, looped, element) in [(Cell::Lstm, 128, f32), (Cell::Lstm, 181, f16), (gru, 147, f32)] {
             assert_eq!(choose(cell, looped, 1, element, &caps(32)), Recurrence::Loop);
-            assert_eq!(choose(cell, looped + 1, 1, element, &caps(32)), Recurrence::Steps { items: 1, units: 4 });
+            assert_eq!(choose(cell, looped + 1, 1, element, &caps(32)), steps(1, 4, 4));
         }
         let rnn = Cell::Rnn(RnnActivation::Tanh);
         assert_eq!(choose(rnn, MOST_LOOPED, 64, f16, &caps(32)), Recurrence::Loop);
-        assert_eq!(choose(rnn, MOST_LOOPED + 1, 64, f16, &caps(32)), Recurrence::Steps { items: 8, units: 4 });
-        assert_eq!(choose(Cell::Lstm, 512, 3, f32, &caps(8)), Recurrence::Steps { items: 4, units: 16 });
-        assert_eq!(choose(Cell::Lstm, 512, 5, f32, &caps(4)), Recurrence::Steps { items: 4, units: 32 });
+        assert_eq!(choose(rnn, MOST_LOOPED + 1, 64, f16, &caps(32)), steps(8, 4, 1));
+        assert_eq!(choose(Cell::Lstm, 512, 3, f32, &caps(8)), steps(4, 16, 2));
+        assert_eq!(choose(Cell::Lstm, 512, 5, f32, &caps(4)), steps(4, 32, 2));
+        assert_eq!(choose(Cell::Lstm, 512, 1, f32, &Caps { software: true, ..caps(8) }), steps(1, 16, 2));
     }
 }
