@@ -2,7 +2,7 @@
 #include "harness.h"
 
 static void lists(void) {
-    caldera_device_info infos[16];
+    caldera_device_properties infos[16];
     size_t count = 0, room, i;
     OK(caldera_device_list(NULL, &count, err()));
     CHECK(count >= 1 && count <= 16);
@@ -58,7 +58,7 @@ static void older_struct(void) {
 }
 
 static void opened(caldera_device *device) {
-    caldera_device_info info;
+    caldera_device_properties info;
     uint64_t used = 1, reserved = 1;
     char text[512];
     size_t size = 0, cache_size = 0, room;
@@ -67,10 +67,10 @@ static void opened(caldera_device *device) {
     caldera_device *again = NULL;
     caldera_device_options options = CALDERA_DEVICE_OPTIONS_INIT;
 
-    OK(caldera_device_get_info(device, &info, err()));
+    OK(caldera_device_info(device, &info, err()));
     CHECK(info.usable == 1);
     CHECK((info.kind == CALDERA_DEVICE_CPU) == on_cpu());
-    FAILS(CALDERA_INVALID_ARGUMENT, "info is NULL", caldera_device_get_info(device, NULL, err()));
+    FAILS(CALDERA_INVALID_ARGUMENT, "info is NULL", caldera_device_info(device, NULL, err()));
     OK(caldera_device_memory(device, &used, &reserved, err()));
     CHECK(used <= reserved || reserved == 0);
     OK(caldera_device_memory(device, NULL, NULL, err()));

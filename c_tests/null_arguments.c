@@ -16,7 +16,7 @@ static void with_nothing(void) {
     (void)caldera_status_name(0);
     REFUSED(caldera_device_list(NULL, NULL, NULL));
     REFUSED(caldera_device_open(NULL, NULL, NULL));
-    REFUSED(caldera_device_get_info(NULL, NULL, NULL));
+    REFUSED(caldera_device_info(NULL, NULL, NULL));
     REFUSED(caldera_device_memory(NULL, NULL, NULL, NULL));
     REFUSED(caldera_device_trim(NULL, NULL));
     REFUSED(caldera_device_cache(NULL, NULL, NULL, NULL));
@@ -31,6 +31,7 @@ static void with_nothing(void) {
     caldera_buffer_free(NULL);
     REFUSED(caldera_weights_new(NULL, NULL, NULL));
     REFUSED(caldera_weights_set(NULL, NULL, 0, NULL, 0, NULL, 0, NULL));
+    REFUSED(caldera_weights_load_safetensors(NULL, NULL, NULL, NULL, NULL));
     caldera_weights_free(NULL);
     REFUSED(caldera_graph_new(NULL, NULL));
     caldera_graph_free(NULL);
@@ -44,6 +45,7 @@ static void with_nothing(void) {
     REFUSED(caldera_graph_bind_input(NULL, NULL, 0, NULL, 0, NULL, 0, NULL));
     REFUSED(caldera_graph_print(NULL, 0, NULL, NULL, NULL));
     REFUSED(caldera_graph_load_onnx(NULL, NULL, NULL));
+    REFUSED(caldera_graph_save_onnx(NULL, NULL, NULL, NULL));
     REFUSED(caldera_graph_load_onnx_memory(NULL, 0, NULL, NULL));
     REFUSED(caldera_compile(NULL, NULL, NULL, NULL, NULL));
     caldera_executable_free(NULL);
@@ -76,6 +78,9 @@ static void with_nothing(void) {
     caldera_gguf_free(NULL);
     REFUSED(caldera_gguf_metadata_text(NULL, NULL, NULL, NULL, NULL));
     REFUSED(caldera_gguf_metadata_number(NULL, NULL, NULL, NULL));
+    REFUSED(caldera_gguf_metadata(NULL, NULL, NULL, NULL, NULL));
+    REFUSED(caldera_gguf_metadata_key(NULL, 0, NULL, NULL, NULL, NULL));
+    REFUSED(caldera_gguf_tensor(NULL, NULL, NULL, NULL));
     REFUSED(caldera_gguf_tensors(NULL, NULL, NULL, NULL));
     REFUSED(caldera_graph_load_gguf(NULL, NULL, NULL, NULL));
     REFUSED(caldera_weights_load_gguf(NULL, NULL, NULL, NULL, NULL));
@@ -166,6 +171,7 @@ static void with_nothing(void) {
     REFUSED(caldera_dequant_grouped_matmul(NULL, 0, 0, 0, NULL, NULL));
     REFUSED(caldera_dequantize(NULL, 0, 0, 0, NULL, NULL));
     REFUSED(caldera_dequant_moe_weights(NULL, 0, 0, 0, NULL, NULL));
+    REFUSED(caldera_dequant_gather(NULL, 0, 0, 0, NULL, NULL));
     REFUSED(caldera_reduce(NULL, 0, 0, NULL, 0, 0, NULL, NULL));
     REFUSED(caldera_argmax(NULL, 0, 0, 0, 0, NULL, NULL));
     REFUSED(caldera_argmin(NULL, 0, 0, 0, 0, NULL, NULL));
@@ -235,7 +241,7 @@ static void with_nothing(void) {
 
 static void with_object(caldera_device *device, caldera_graph *graph, caldera_weights *weights, caldera_executable *executable,
                         caldera_buffer *buffer, caldera_gguf *gguf) {
-    SURVIVES(caldera_device_get_info(device, NULL, NULL));
+    SURVIVES(caldera_device_info(device, NULL, NULL));
     SURVIVES(caldera_device_memory(device, NULL, NULL, NULL));
     SURVIVES(caldera_device_trim(device, NULL));
     SURVIVES(caldera_device_cache(device, NULL, NULL, NULL));
@@ -247,6 +253,7 @@ static void with_object(caldera_device *device, caldera_graph *graph, caldera_we
     SURVIVES(caldera_buffer_clone(buffer, NULL, NULL));
     SURVIVES(caldera_weights_new(device, NULL, NULL));
     SURVIVES(caldera_weights_set(weights, NULL, 0, NULL, 0, NULL, 0, NULL));
+    SURVIVES(caldera_weights_load_safetensors(weights, NULL, NULL, NULL, NULL));
     SURVIVES(caldera_graph_input(graph, NULL, 0, NULL, NULL, 0, NULL, NULL));
     SURVIVES(caldera_graph_param(graph, NULL, 0, NULL, 0, NULL, NULL));
     SURVIVES(caldera_graph_constant(graph, 0, NULL, 0, NULL, 0, NULL, NULL));
@@ -256,6 +263,7 @@ static void with_object(caldera_device *device, caldera_graph *graph, caldera_we
     SURVIVES(caldera_graph_bind_dim(graph, NULL, 0, NULL));
     SURVIVES(caldera_graph_bind_input(graph, NULL, 0, NULL, 0, NULL, 0, NULL));
     SURVIVES(caldera_graph_print(graph, 0, NULL, NULL, NULL));
+    SURVIVES(caldera_graph_save_onnx(graph, NULL, NULL, NULL));
     SURVIVES(caldera_compile(device, NULL, NULL, NULL, NULL));
     SURVIVES(caldera_executable_inputs(executable, NULL, NULL, NULL));
     SURVIVES(caldera_executable_outputs(executable, NULL, NULL, NULL));
@@ -284,6 +292,9 @@ static void with_object(caldera_device *device, caldera_graph *graph, caldera_we
     SURVIVES(caldera_executable_profile(executable, 0, NULL, NULL, NULL));
     SURVIVES(caldera_gguf_metadata_text(gguf, NULL, NULL, NULL, NULL));
     SURVIVES(caldera_gguf_metadata_number(gguf, NULL, NULL, NULL));
+    SURVIVES(caldera_gguf_metadata(gguf, NULL, NULL, NULL, NULL));
+    SURVIVES(caldera_gguf_metadata_key(gguf, 0, NULL, NULL, NULL, NULL));
+    SURVIVES(caldera_gguf_tensor(gguf, NULL, NULL, NULL));
     SURVIVES(caldera_gguf_tensors(gguf, NULL, NULL, NULL));
     SURVIVES(caldera_graph_load_gguf(gguf, NULL, NULL, NULL));
     SURVIVES(caldera_weights_load_gguf(weights, NULL, NULL, NULL, NULL));
@@ -374,6 +385,7 @@ static void with_object(caldera_device *device, caldera_graph *graph, caldera_we
     SURVIVES(caldera_dequant_grouped_matmul(graph, 0, 0, 0, NULL, NULL));
     SURVIVES(caldera_dequantize(graph, 0, 0, 0, NULL, NULL));
     SURVIVES(caldera_dequant_moe_weights(graph, 0, 0, 0, NULL, NULL));
+    SURVIVES(caldera_dequant_gather(graph, 0, 0, 0, NULL, NULL));
     SURVIVES(caldera_reduce(graph, 0, 0, NULL, 0, 0, NULL, NULL));
     SURVIVES(caldera_argmax(graph, 0, 0, 0, 0, NULL, NULL));
     SURVIVES(caldera_argmin(graph, 0, 0, 0, 0, NULL, NULL));

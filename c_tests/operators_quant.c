@@ -17,21 +17,41 @@ static caldera_value packed(caldera_graph *g, const char *name, int64_t experts)
     return value;
 }
 
+/* Rows of the two-row matrix by idx [2]: output "rows". */
+static caldera_executable *gather(caldera_device *device, const unsigned char *w) {
+    const int64_t dims[] = {2};
+    caldera_graph *g = NULL;
+    caldera_executable *executable = NULL;
+    caldera_value idx, out = 0;
+    OK(caldera_graph_new(&g, err()));
+    OK(caldera_graph_input(g, "idx", CALDERA_I32, dims, NULL, 1, &idx, err()));
+    OK(caldera_dequant_gather(g, packed(g, "w", 0), idx, 0, &out, err()));
+    OK(caldera_graph_output(g, "rows", out, err()));
+    OK(caldera_compile(device, g, NULL, &executable, err()));
+    OK(caldera_set_param(executable, "w", CALDERA_Q8_0, w, 2 * BLOCK, err()));
+    caldera_graph_free(g);
+    return executable;
+}
+
 int main(void) {
     static float x[64], y[4], wide[64], stacked[128], grouped[4], affine[2];
+    static float rows[64];
+    static double rows64[64];
     static const int32_t idx[] = {1, 0};
+    static int32_t indices[] = {1, 0};
     static const int8_t q[] = {2, -3};
     static const float scale[] = {0.5f, 2};
     const int64_t x_dims[] = {2, 32}, idx_dims[] = {2}, q_dims[] = {1, 2}, short_dims[] = {1, 1};
     unsigned char w[2 * BLOCK], experts[4 * BLOCK];
     caldera_device *device = open_device();
     caldera_graph *g = NULL;
-    caldera_executable *executable = NULL;
+    caldera_executable *executable = NULL, *rows_only;
+    caldera_run_input picked[1] = {{"idx", NULL, 0}};
     caldera_value vx, vw, ve, vi, vs, vq, vscale, out = 0;
     caldera_run_input inputs[3] = {{"x", x, sizeof x}, {"idx", idx, sizeof idx}, {"short", x, 4}};
     caldera_run_output outputs[] = {
         {"y", y, sizeof y}, {"wide", wide, sizeof wide}, {"stacked", stacked, sizeof stacked}, {"grouped", grouped, sizeof grouped},
-        {"affine", affine, sizeof affine},
+        {"affine", affine, sizeof affine}, {"rows", rows, sizeof rows}, {"rows64", rows64, sizeof rows64},
     };
     int i;
     for (i = 0; i < 64; i++) x[i] = (float)(i + 1);
@@ -59,6 +79,16 @@ int main(void) {
     OK(caldera_graph_output(g, "stacked", out, err()));
     OK(caldera_dequant_grouped_matmul(g, vx, ve, vi, &out, err()));
     OK(caldera_graph_output(g, "grouped", out, err()));
+    OK(caldera_dequant_gather(g, vw, vi, 0, &out, err()));
+    OK(caldera_graph_output(g, "rows", out, err()));
+    OK(caldera_dequant_gather(g, vw, vi, CALDERA_F64, &out, err()));
+    OK(caldera_graph_output(g, "rows64", out, err()));
+    FAILS(CALDERA_INVALID_GRAPH, "packed", caldera_dequant_gather(g, vx, vi, 0, &out, err()));
+    FAILS(CALDERA_INVALID_GRAPH, "idx", caldera_dequant_gather(g, vw, vx, 0, &out, err()));
+    FAILS(CALDERA_INVALID_GRAPH, "i32", caldera_dequant_gather(g, vw, vi, CALDERA_I32, &out, err()));
+    FAILS(CALDERA_INVALID_ARGUMENT, "999", caldera_dequant_gather(g, vw, vi, 999, &out, err()));
+    FAILS(CALDERA_INVALID_GRAPH, "[N,K]", caldera_dequant_gather(g, ve, vi, 0, &out, err()));
+    FAILS(CALDERA_INVALID_GRAPH, "takes 2 inputs", caldera_dequant_gather(g, vw, CALDERA_NO_VALUE, 0, &out, err()));
     OK(caldera_compile(device, g, NULL, &executable, err()));
     OK(caldera_set_param(executable, "w", CALDERA_Q8_0, w, sizeof w, err()));
     FAILS(CALDERA_INVALID_ARGUMENT, "\"w\"", caldera_set_param(executable, "w", CALDERA_Q8_0, w, sizeof w - 1, err()));
@@ -68,6 +98,20 @@ int main(void) {
     CHECK(affine[0] == 1 && affine[1] == -6);
     CHECK(wide[0] == 3 && wide[1] == -4 && wide[2] == 0);
     CHECK(stacked[0] == 1 && stacked[32] == 2 && stacked[96] == 4);
+    CHECK(rows[0] == -4 && rows[1] == 0 && rows[32] == 3 && rows64[0] == -4 && rows64[32] == 3);
+    indices[0] = -1;
+    indices[1] = -2; /* from the end */
+    rows[0] = 0;
+    rows_only = gather(device, w);
+    picked[0].data = indices;
+    picked[0].size = sizeof indices;
+    OK(caldera_run(rows_only, picked, 1, &outputs[5], 1, err()));
+    CHECK(rows[0] == -4 && rows[32] == 3);
+    indices[1] = 2;
+    FAILS(CALDERA_INDEX_OUT_OF_RANGE, "DequantGather", caldera_run(rows_only, picked, 1, &outputs[5], 1, err()));
+    indices[1] = -3;
+    FAILS(CALDERA_INDEX_OUT_OF_RANGE, "-3", caldera_run(rows_only, picked, 1, &outputs[5], 1, err()));
+    caldera_executable_free(rows_only);
     CHECK(grouped[0] == 3 && grouped[1] == 4 && grouped[2] == 33 && grouped[3] == 66);
     caldera_executable_free(executable);
     caldera_graph_free(g);

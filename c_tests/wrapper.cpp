@@ -99,7 +99,19 @@ void files(const caldera::Device &device) {
     CHECK(file.text("general.architecture") == "llama");
     CHECK(file.number("llama.block_count") == 6);
     CHECK(file.tensors().size() > 20);
+    CHECK(file.metadata("llama.block_count") == "6");
+    CHECK(file.tensor(file.tensors()[0].name).bytes == file.tensors()[0].bytes);
     device.weights().load(file);
+    const auto graph = model();
+    auto weights = device.weights();
+    throws(CALDERA_INVALID_ARGUMENT, "\"w\"", [&] { graph.save_onnx("wrapper_test.onnx"); });
+    weights.set("w", {3, 2}, std::vector<float>{1, 2, 3, 4, 5, 6});
+    graph.save_onnx("wrapper_test.onnx", weights.get());
+    auto again = caldera::Graph::load_onnx("wrapper_test.onnx");
+    again.bind_dim("rows", 2); /* a symbolic dimension stays one in the file */
+    CHECK(device.compile(again).get() != nullptr);
+    std::remove("wrapper_test.onnx");
+    throws(CALDERA_FILE, "no_such_file", [&] { weights.load_safetensors("no_such_file"); });
     throws(CALDERA_FILE, "there_is_no_such_file", [] { caldera::Graph::load_onnx("there_is_no_such_file.onnx"); });
     throws(CALDERA_FILE, "", [] { caldera::Graph::load_onnx("x", 1); });
 }

@@ -363,7 +363,7 @@ typedef struct caldera_weights caldera_weights;
 typedef void (*caldera_log_callback)(caldera_log_level level, const char *text, void *user);
 
 /** What a device is. */
-typedef struct caldera_device_info {
+typedef struct caldera_device_properties {
     /** A `caldera_device_kind`. */
     uint32_t kind;
     /** 1 if it can be opened, 0 if it lacks something that Caldera needs. */
@@ -379,7 +379,7 @@ typedef struct caldera_device_info {
     /** Vulkan version: major, minor, patch; zeros for the CPU device. */
     uint32_t api_version[3];
     uint32_t reserved;
-} caldera_device_info;
+} caldera_device_properties;
 
 /** Options of `caldera_device_open`. Start from `CALDERA_DEVICE_OPTIONS_INIT`. Zero means "not given". */
 typedef struct caldera_device_options {
@@ -410,6 +410,9 @@ typedef struct caldera_device_options {
 
 /** Where a caldera_device_options begins. */
 #define CALDERA_DEVICE_OPTIONS_INIT {sizeof(caldera_device_options), 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+/** Called now and then with how many bytes of how many are loaded, on the calling thread. */
+typedef void (*caldera_progress_callback)(uint64_t done, uint64_t total, void *user);
 
 /** A value of a graph: an input, a param, a constant, or the result of an operator. Valid for the graph that gave it. */
 typedef uint32_t caldera_value;
@@ -536,9 +539,6 @@ typedef struct caldera_model_options {
 
 /** Where a caldera_model_options begins. */
 #define CALDERA_MODEL_OPTIONS_INIT {sizeof(caldera_model_options), 0, 0, 0, 0, 0, 0, 0, 0}
-
-/** Called now and then with how many bytes of how many are loaded, on the calling thread. */
-typedef void (*caldera_progress_callback)(uint64_t done, uint64_t total, void *user);
 
 /** An attribute of `caldera_graph_node`. Zero what is not used. */
 typedef struct caldera_attribute {
@@ -728,7 +728,7 @@ const char *caldera_status_name(int32_t status);
  *
  * Errors: INVALID_ARGUMENT if `count` is NULL. No driver is no error: the CPU device is always there.
  */
-caldera_status caldera_device_list(caldera_device_info *infos, size_t *count, caldera_error **error);
+caldera_status caldera_device_list(caldera_device_properties *infos, size_t *count, caldera_error **error);
 
 /**
  * Opens a device. `options` may be NULL: the best GPU, no software driver, no CPU device.
@@ -740,7 +740,7 @@ caldera_status caldera_device_list(caldera_device_info *infos, size_t *count, ca
 caldera_status caldera_device_open(const caldera_device_options *options, caldera_device **device, caldera_error **error);
 
 /** What an opened device is. */
-caldera_status caldera_device_get_info(const caldera_device *device, caldera_device_info *info, caldera_error **error);
+caldera_status caldera_device_info(const caldera_device *device, caldera_device_properties *info, caldera_error **error);
 
 /**
  * Bytes of device memory that Caldera uses, and that it has reserved from the driver. Zeros for the CPU device. Either may be NULL.
@@ -808,6 +808,16 @@ caldera_status caldera_weights_new(const caldera_device *device, caldera_weights
  */
 caldera_status caldera_weights_set(const caldera_weights *weights, const char *name, uint32_t type, const int64_t *dims, uint32_t
     rank, const void *data, size_t size, caldera_error **error);
+
+/**
+ * Sets every tensor of a safetensors file as a weight under its name, converted as `caldera_weights_set` does. All are set, or none.
+ * `progress` may be NULL.
+ *
+ * Errors: FILE (unreadable, broken), UNSUPPORTED (an element type, naming the tensor), INVALID_ARGUMENT (a tensor that does not fit what the name
+ * already has), OUT_OF_MEMORY, DEVICE_LOST.
+ */
+caldera_status caldera_weights_load_safetensors(const caldera_weights *weights, const char *path, caldera_progress_callback
+    progress, void *user, caldera_error **error);
 
 /** Frees the handle. NULL is allowed. */
 void caldera_weights_free(caldera_weights *weights);
@@ -883,6 +893,16 @@ caldera_status caldera_graph_print(const caldera_graph *graph, uint32_t format, 
  * Errors: FILE (unreadable, broken), UNSUPPORTED (lists every operator that is missing), INVALID_GRAPH.
  */
 caldera_status caldera_graph_load_onnx(const char *path, caldera_graph **graph, caldera_error **error);
+
+/**
+ * Writes the graph as an ONNX file, every operator in the domain `caldera`; reading it back gives the same graph. `weights` has the values of the
+ * params; for those of a graph that came from a file it may be NULL. More than 1 GiB of weights go into a file beside it, PATH.data. Each file is
+ * replaced as a whole or not at all.
+ *
+ * Errors: FILE; INVALID_ARGUMENT (a param without a value, or with another type, naming it), INVALID_GRAPH (no outputs), DEVICE_LOST.
+ */
+caldera_status caldera_graph_save_onnx(const caldera_graph *graph, const caldera_weights *weights, const char *path, caldera_error
+    **error);
 
 /** Reads an ONNX model from memory, which may be freed after the call. It cannot have external data. */
 caldera_status caldera_graph_load_onnx_memory(const void *data, size_t size, caldera_graph **graph, caldera_error **error);
@@ -1054,6 +1074,23 @@ caldera_status caldera_gguf_metadata_text(const caldera_gguf *gguf, const char *
  */
 caldera_status caldera_gguf_metadata_number(const caldera_gguf *gguf, const char *key, double *value, caldera_error **error);
 
+/**
+ * Any value of the metadata as text, by count-then-fill in bytes: a text as it is, numbers in decimal, bools as true and false, a list in brackets
+ * with its texts in quotes. Errors: INVALID_ARGUMENT if there is no such key.
+ */
+caldera_status caldera_gguf_metadata(const caldera_gguf *gguf, const char *key, char *out, size_t *size, caldera_error **error);
+
+/**
+ * The key at place `index` of the metadata, in the order of the file, by count-then-fill in bytes. `*keys` is set to how many there are; it may be
+ * NULL. Errors: INVALID_ARGUMENT if there are not so many.
+ */
+caldera_status caldera_gguf_metadata_key(const caldera_gguf *gguf, size_t index, char *out, size_t *size, size_t *keys,
+    caldera_error **error);
+
+/** The tensor of this name. Its name and data live as long as the file. Errors: INVALID_ARGUMENT if there is none. */
+caldera_status caldera_gguf_tensor(const caldera_gguf *gguf, const char *name, caldera_gguf_tensor_info *info, caldera_error
+    **error);
+
 /** The tensors, by count-then-fill. Names and data live as long as the file. */
 caldera_status caldera_gguf_tensors(const caldera_gguf *gguf, caldera_gguf_tensor_info *infos, size_t *count, caldera_error
     **error);
@@ -1070,7 +1107,9 @@ caldera_status caldera_gguf_tensors(const caldera_gguf *gguf, caldera_gguf_tenso
 caldera_status caldera_graph_load_gguf(const caldera_gguf *gguf, const caldera_model_options *options, caldera_graph **graph,
     caldera_error **error);
 
-/** Sets every tensor of the file as a weight under its name, packed as it is in the file. `progress` may be NULL. */
+/**
+ * Sets every tensor of the file as a weight under its name, packed as it is in the file. All are set, or none. `progress` may be NULL.
+ */
 caldera_status caldera_weights_load_gguf(const caldera_weights *weights, const caldera_gguf *gguf, caldera_progress_callback
     progress, void *user, caldera_error **error);
 
@@ -1410,6 +1449,14 @@ caldera_status caldera_dequantize(caldera_graph *graph, caldera_value w, uint32_
 /** `caldera_dequantize` for the packed weights of experts: [E, N, K]. */
 caldera_status caldera_dequant_moe_weights(caldera_graph *graph, caldera_value w, uint32_t to, uint32_t transpose, caldera_value
     *out, caldera_error **error);
+
+/**
+ * Rows of the packed matrix w [N, K] at the indices, expanded: the dimensions of idx, then K, of the float type `to`, a
+ * `caldera_type` (0: f32). idx is i32, i64, u32 or u64; negative indices count from the end. The embedding of tokens.
+ * A run whose idx is outside -N .. N - 1 fails with INDEX_OUT_OF_RANGE.
+ */
+caldera_status caldera_dequant_gather(caldera_graph *graph, caldera_value w, caldera_value idx, uint32_t to, caldera_value *out,
+    caldera_error **error);
 
 /* ---- Builders: reductions, orders, softmax ---- */
 

@@ -151,6 +151,13 @@ public:
         call(caldera_gguf_metadata_number, get(), key.c_str(), &value);
         return value;
     }
+    /// Any value as text.
+    std::string metadata(const std::string &key) const { return detail::text(caldera_gguf_metadata, get(), key.c_str()); }
+    caldera_gguf_tensor_info tensor(const std::string &name) const {
+        caldera_gguf_tensor_info info;
+        call(caldera_gguf_tensor, get(), name.c_str(), &info);
+        return info;
+    }
     std::vector<caldera_gguf_tensor_info> tensors() const { return detail::list<caldera_gguf_tensor_info>(caldera_gguf_tensors, get()); }
 };
 
@@ -222,6 +229,10 @@ public:
         out.resize(count);
         return out;
     }
+    /// Writes an ONNX file with the values of the params from `weights`, or, without, from the file the graph came from.
+    void save_onnx(const std::string &path, const caldera_weights *weights = nullptr) const {
+        call(caldera_graph_save_onnx, get(), weights, path.c_str());
+    }
     std::string text() const { return detail::text(caldera_graph_print, get(), static_cast<std::uint32_t>(CALDERA_PRINT_TEXT)); }
     std::string dot() const { return detail::text(caldera_graph_print, get(), static_cast<std::uint32_t>(CALDERA_PRINT_DOT)); }
 
@@ -248,6 +259,7 @@ public:
         call(caldera_weights_set, get(), name.c_str(), TypeOf<T>::value, dims.data(), rank, data.data(), data.size() * sizeof(T));
     }
     void load(const Gguf &file) { call(caldera_weights_load_gguf, get(), file.get(), nullptr, nullptr); }
+    void load_safetensors(const std::string &path) { call(caldera_weights_load_safetensors, get(), path.c_str(), nullptr, nullptr); }
 };
 
 class Buffer : public detail::Handle<caldera_buffer, caldera_buffer_free> {
@@ -333,7 +345,7 @@ public:
 class Device : public detail::Handle<caldera_device, caldera_device_free> {
 public:
     explicit Device(caldera_device *raw) noexcept : Handle(raw) {}
-    static std::vector<caldera_device_info> list() { return detail::list<caldera_device_info>(caldera_device_list); }
+    static std::vector<caldera_device_properties> list() { return detail::list<caldera_device_properties>(caldera_device_list); }
     static Device open(const caldera_device_options &options = CALDERA_DEVICE_OPTIONS_INIT) {
         return Device(detail::made<caldera_device>(caldera_device_open, &options));
     }
@@ -343,9 +355,9 @@ public:
         options.select = select.c_str();
         return open(options);
     }
-    caldera_device_info info() const {
-        caldera_device_info out{};
-        call(caldera_device_get_info, get(), &out);
+    caldera_device_properties info() const {
+        caldera_device_properties out{};
+        call(caldera_device_info, get(), &out);
         return out;
     }
     std::string describe() const { return detail::text(caldera_device_describe, get()); }

@@ -16,14 +16,26 @@ type Sink = Box<dyn Fn(Level, &str) + Send + Sync>;
 
 static SINK: RwLock<Option<Sink>> = RwLock::new(None);
 
-/// CALDERA_LOG: error, warning, info (also any other text) or debug.
-static FROM_ENVIRONMENT: LazyLock<Option<Level>> = LazyLock::new(|| match std::env::var("CALDERA_LOG").ok()?.as_str() {
-    "" | "0" | "off" => None,
-    "error" => Some(Level::Error),
-    "warning" => Some(Level::Warning),
-    "debug" => Some(Level::Debug),
-    _ => Some(Level::Info),
+/// True if an environment variable is set to anything but 0.
+pub fn flag(name: &str) -> bool {
+    std::env::var(name).is_ok_and(|v| !v.is_empty() && v != "0")
+}
+
+/// CALDERA_LOG: error, warning, info (also any other text) or debug; CALDERA_DEBUG=1 alone means debug.
+static FROM_ENVIRONMENT: LazyLock<Option<Level>> = LazyLock::new(|| match std::env::var("CALDERA_LOG").as_deref() {
+    Err(_) => flag("CALDERA_DEBUG").then_some(Level::Debug),
+    Ok(text) => level_of(text),
 });
+
+fn level_of(text: &str) -> Option<Level> {
+    match text {
+        "" | "0" | "off" => None,
+        "error" => Some(Level::Error),
+        "warning" => Some(Level::Warning),
+        "debug" => Some(Level::Debug),
+        _ => Some(Level::Info),
+    }
+}
 
 /// Sends all lines to `sink` from now on; none: no more.
 pub fn set_sink(sink: Option<Sink>) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::boundary::{boundary, bytes, caldera_status, fill, fill_text, give, object, opt_text, quietly, text, wanted};
 use super::error::caldera_error;
+use crate::formats::replace_file;
 use crate::runtime::{Device, DeviceInfo, DeviceOptions, Kind, Select};
 use crate::{Result, bail, ensure, error};
 
@@ -29,7 +30,7 @@ pub enum caldera_device_kind {
 /// What a device is.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct caldera_device_info {
+pub struct caldera_device_properties {
     /// A `caldera_device_kind`.
     pub kind: u32,
     /// 1 if it can be opened, 0 if it lacks something that Caldera needs.
@@ -55,7 +56,7 @@ fn cut(text: &str) -> [c_char; 256] {
     out
 }
 
-impl From<&DeviceInfo> for caldera_device_info {
+impl From<&DeviceInfo> for caldera_device_properties {
     fn from(d: &DeviceInfo) -> Self {
         Self {
             kind: d.kind as u32,
@@ -127,13 +128,13 @@ pub(super) fn options<T: Copy>(pointer: *const T, what: &str) -> Result<Option<T
 /// Errors: INVALID_ARGUMENT if `count` is NULL. No driver is no error: the CPU device is always there.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_device_list(
-    infos: *mut caldera_device_info,
+    infos: *mut caldera_device_properties,
     count: *mut usize,
     error: *mut *mut caldera_error,
 ) -> caldera_status {
     boundary(error, || {
         wanted(count, "count")?;
-        let all: Vec<caldera_device_info> = Device::list().iter().map(Into::into).collect();
+        let all: Vec<caldera_device_properties> = Device::list().iter().map(Into::into).collect();
         fill(&all, infos, count)
     })
 }
@@ -189,9 +190,9 @@ fn kind_of(kind: u32) -> Result<Kind> {
 
 /// What an opened device is.
 #[unsafe(no_mangle)]
-pub extern "C" fn caldera_device_get_info(
+pub extern "C" fn caldera_device_info(
     device: *const caldera_device,
-    info: *mut caldera_device_info,
+    info: *mut caldera_device_properties,
     error: *mut *mut caldera_error,
 ) -> caldera_status {
     boundary(error, || {
@@ -247,9 +248,7 @@ pub extern "C" fn caldera_device_save_cache(
     boundary(error, || {
         let blob = object(device, "device")?.0.cache()?;
         let path = text(path, "path")?;
-        let part = format!("{path}.{}.part", std::process::id());
-        let write = std::fs::write(&part, blob).and_then(|()| std::fs::rename(&part, path));
-        write.map_err(|e| error!(File, "{path}: {e}"))
+        replace_file(path.as_ref(), &blob).map_err(|e| error!(File, "{path}: {e}"))
     })
 }
 

@@ -6,8 +6,8 @@ use super::boundary::{Exclusive, boundary, caldera_status, fill, fill_text, give
 use super::device::options;
 use super::error::caldera_error;
 use super::graph::{GraphObject, caldera_graph};
-use super::weights::caldera_weights;
-use crate::formats::gguf::Gguf;
+use super::weights::{caldera_progress_callback, caldera_weights};
+use crate::formats::gguf::{Gguf, Value};
 use crate::models::{self, ModelOptions, Sampling};
 use crate::tensor::ElementType;
 use crate::{bail, ensure, error};
@@ -17,6 +17,23 @@ pub struct caldera_gguf {
     gguf: Gguf,
     /// Names that `caldera_gguf_tensor_info` points to.
     names: Vec<CString>,
+}
+
+impl caldera_gguf {
+    fn info(&self, i: usize) -> caldera_gguf_tensor_info {
+        let t = &self.gguf.tensors()[i];
+        let bytes = self.gguf.bytes(t);
+        let mut dims = [0; 8];
+        dims.iter_mut().zip(&t.ty.dims).for_each(|(o, &d)| *o = d as i64);
+        caldera_gguf_tensor_info {
+            name: self.names[i].as_ptr(),
+            r#type: t.ty.element as u32,
+            rank: t.ty.rank() as u32,
+            dims,
+            data: bytes.as_ptr().cast(),
+            bytes: bytes.len() as u64,
+        }
+    }
 }
 
 /// A tensor of a GGUF file.
@@ -114,7 +131,6 @@ pub extern "C" fn caldera_gguf_metadata_number(
     error: *mut *mut caldera_error,
 ) -> caldera_status {
     boundary(error, || {
-        use crate::formats::gguf::Value;
         let (gguf, key) = (object(gguf, "gguf")?, text(key, "key")?);
         wanted(value, "value")?;
         let found = gguf.gguf.value(key).ok_or_else(|| error!(InvalidArgument, "the file has no \"{key}\""))?;
@@ -130,6 +146,76 @@ pub extern "C" fn caldera_gguf_metadata_number(
     })
 }
 
+/// Any value of the metadata as text, by count-then-fill in bytes: a text as it is, numbers in decimal, bools as true and false, a list in brackets
+/// with its texts in quotes. Errors: INVALID_ARGUMENT if there is no such key.
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_gguf_metadata(
+    gguf: *const caldera_gguf,
+    key: *const c_char,
+    out: *mut c_char,
+    size: *mut usize,
+    error: *mut *mut caldera_error,
+) -> caldera_status {
+    boundary(error, || {
+        let (gguf, key) = (object(gguf, "gguf")?, text(key, "key")?);
+        let value = gguf.gguf.value(key).ok_or_else(|| error!(InvalidArgument, "the file has no \"{key}\""))?;
+        match value {
+            Value::Text(text) => fill_text(text, out, size),
+            other => fill_text(&json(other).to_string(), out, size),
+        }
+    })
+}
+
+fn json(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Uint(v) => (*v).into(),
+        Value::Int(v) => (*v).into(),
+        Value::Float(v) => (*v).into(),
+        Value::Bool(v) => (*v).into(),
+        Value::Text(v) => v.as_str().into(),
+        Value::Array(list) => list.values().map(|v| json(&v)).collect(),
+    }
+}
+
+/// The key at place `index` of the metadata, in the order of the file, by count-then-fill in bytes. `*keys` is set to how many there are; it may be
+/// NULL. Errors: INVALID_ARGUMENT if there are not so many.
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_gguf_metadata_key(
+    gguf: *const caldera_gguf,
+    index: usize,
+    out: *mut c_char,
+    size: *mut usize,
+    keys: *mut usize,
+    error: *mut *mut caldera_error,
+) -> caldera_status {
+    boundary(error, || {
+        let metadata = object(gguf, "gguf")?.gguf.metadata();
+        let Some((key, _)) = metadata.get(index) else {
+            bail!(InvalidArgument, "the file has {} keys, there is none at {index}", metadata.len())
+        };
+        fill_text(key, out, size)?;
+        give(keys, metadata.len());
+        Ok(())
+    })
+}
+
+/// The tensor of this name. Its name and data live as long as the file. Errors: INVALID_ARGUMENT if there is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_gguf_tensor(
+    gguf: *const caldera_gguf,
+    name: *const c_char,
+    info: *mut caldera_gguf_tensor_info,
+    error: *mut *mut caldera_error,
+) -> caldera_status {
+    boundary(error, || {
+        let (gguf, name) = (object(gguf, "gguf")?, text(name, "name")?);
+        wanted(info, "info")?;
+        let found = gguf.gguf.tensors().iter().position(|t| t.name == name);
+        give(info, gguf.info(found.ok_or_else(|| error!(InvalidArgument, "the file has no tensor \"{name}\""))?));
+        Ok(())
+    })
+}
+
 /// The tensors, by count-then-fill. Names and data live as long as the file.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_gguf_tensors(
@@ -140,24 +226,7 @@ pub extern "C" fn caldera_gguf_tensors(
 ) -> caldera_status {
     boundary(error, || {
         let gguf = object(gguf, "gguf")?;
-        let all: Vec<caldera_gguf_tensor_info> = gguf
-            .names
-            .iter()
-            .zip(gguf.gguf.tensors())
-            .map(|(name, t)| {
-                let bytes = gguf.gguf.bytes(t);
-                let mut dims = [0; 8];
-                dims.iter_mut().zip(&t.ty.dims).for_each(|(o, &d)| *o = d as i64);
-                caldera_gguf_tensor_info {
-                    name: name.as_ptr(),
-                    r#type: t.ty.element as u32,
-                    rank: t.ty.rank() as u32,
-                    dims,
-                    data: bytes.as_ptr().cast(),
-                    bytes: bytes.len() as u64,
-                }
-            })
-            .collect();
+        let all: Vec<caldera_gguf_tensor_info> = (0..gguf.names.len()).map(|i| gguf.info(i)).collect();
         fill(&all, infos, count)
     })
 }
@@ -207,10 +276,7 @@ fn model_options(gguf: &Gguf, given: Option<caldera_model_options>) -> crate::Re
     Ok(out)
 }
 
-/// Called now and then with how many bytes of how many are loaded, on the calling thread.
-pub type caldera_progress_callback = Option<extern "C" fn(done: u64, total: u64, user: *mut c_void)>;
-
-/// Sets every tensor of the file as a weight under its name, packed as it is in the file. `progress` may be NULL.
+/// Sets every tensor of the file as a weight under its name, packed as it is in the file. All are set, or none. `progress` may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_weights_load_gguf(
     weights: *const caldera_weights,

@@ -1,5 +1,6 @@
 //! Graphs as C sees them: making one, reading one from a file, asking about it.
 
+use std::collections::BTreeMap;
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
@@ -7,7 +8,8 @@ use super::boundary::{
     Exclusive, boundary, bytes, caldera_status, fill_text, give, list, list_mut, object, quietly, sizes, text, wanted,
 };
 use super::error::caldera_error;
-use crate::formats::onnx::{Bindings, OnnxModel};
+use super::weights::caldera_weights;
+use crate::formats::onnx::{Bindings, OnnxModel, save_model};
 use crate::graph::{Dim, Graph, ValueId};
 use crate::ops::OperatorRef;
 use crate::tensor::{ElementType, Tensor, TensorType};
@@ -366,6 +368,36 @@ pub extern "C" fn caldera_graph_load_onnx(
         let made = GraphObject::open(OnnxModel::open(path)?)?;
         give(graph, Box::into_raw(Box::new(caldera_graph(Exclusive::new(made)))));
         Ok(())
+    })
+}
+
+/// Writes the graph as an ONNX file, every operator in the domain `caldera`; reading it back gives the same graph. `weights` has the values of the
+/// params; for those of a graph that came from a file it may be NULL. More than 1 GiB of weights go into a file beside it, PATH.data. Each file is
+/// replaced as a whole or not at all.
+///
+/// Errors: FILE; INVALID_ARGUMENT (a param without a value, or with another type, naming it), INVALID_GRAPH (no outputs), DEVICE_LOST.
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_graph_save_onnx(
+    graph: *const caldera_graph,
+    weights: *const caldera_weights,
+    path: *const c_char,
+    error: *mut *mut caldera_error,
+) -> caldera_status {
+    boundary(error, || {
+        let (graph, path) = (object(graph, "graph")?, text(path, "path")?);
+        // SAFETY: a non-NULL handle is one that Caldera made and that was not freed.
+        let weights = unsafe { weights.as_ref() };
+        let graph = graph.0.read()?;
+        let mut params: BTreeMap<String, Tensor> = graph.params.iter().cloned().collect();
+        let nodes = graph.graph()?;
+        ensure!(!nodes.outputs().is_empty(), InvalidGraph, "the graph has no output");
+        for &id in nodes.params() {
+            let name = &nodes.value(id).name;
+            if let Some(value) = weights.map(|w| w.0.read(name)).transpose()?.flatten() {
+                params.insert(name.clone(), value);
+            }
+        }
+        save_model(path, nodes, &params)
     })
 }
 

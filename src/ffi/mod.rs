@@ -18,7 +18,7 @@ mod weights;
 pub use boundary::caldera_status;
 pub use buffer::caldera_buffer;
 pub use builders::*;
-pub use device::{caldera_device, caldera_device_info, caldera_device_kind, caldera_device_options};
+pub use device::{caldera_device, caldera_device_kind, caldera_device_options, caldera_device_properties};
 pub use error::caldera_error;
 pub use executable::{
     caldera_compile_options, caldera_executable, caldera_port_info, caldera_profile_format, caldera_run_input, caldera_run_output,

@@ -6,12 +6,17 @@ use std::sync::Arc;
 use super::boundary::{boundary, bytes, caldera_status, give, object, quietly, sizes, text, wanted};
 use super::device::caldera_device;
 use super::error::caldera_error;
+use crate::Result;
+use crate::formats::safetensors::SafetensorsFile;
 use crate::runtime::Weights;
 use crate::tensor::ElementType;
 
 /// A set of named parameters in device memory, shared by every executable that is compiled against it. Any thread may use it at any time;
 /// setting a weight while a run that reads it is in flight gives that run old or new bytes.
 pub struct caldera_weights(pub(super) Arc<Weights>);
+
+/// Called now and then with how many bytes of how many are loaded, on the calling thread.
+pub type caldera_progress_callback = Option<extern "C" fn(done: u64, total: u64, user: *mut c_void)>;
 
 /// Makes an empty set. Free it with `caldera_weights_free`; executables keep what they use.
 #[unsafe(no_mangle)]
@@ -47,6 +52,37 @@ pub extern "C" fn caldera_weights_set(
         let (weights, name) = (object(weights, "weights")?, text(name, "name")?);
         let (element, dims) = (ElementType::from_number(r#type)?, sizes(dims, rank)?);
         weights.0.set(name, element, Some(&dims), bytes(data, size, "data")?)
+    })
+}
+
+/// Sets every tensor of a safetensors file as a weight under its name, converted as `caldera_weights_set` does. All are set, or none.
+/// `progress` may be NULL.
+///
+/// Errors: FILE (unreadable, broken), UNSUPPORTED (an element type, naming the tensor), INVALID_ARGUMENT (a tensor that does not fit what the name
+/// already has), OUT_OF_MEMORY, DEVICE_LOST.
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_weights_load_safetensors(
+    weights: *const caldera_weights,
+    path: *const c_char,
+    progress: caldera_progress_callback,
+    user: *mut c_void,
+    error: *mut *mut caldera_error,
+) -> caldera_status {
+    boundary(error, || {
+        let (weights, path) = (object(weights, "weights")?, text(path, "path")?);
+        let file = SafetensorsFile::open(path)?;
+        let names = file.names();
+        let one = |name: &String| -> Result<_> {
+            let (ty, bytes) = file.tensor(name).map_err(|e| e.within(path))?;
+            Ok((name.clone(), ty, bytes))
+        };
+        let all = names.iter().map(one).collect::<Result<Vec<_>>>()?;
+        let all: Vec<_> = all.iter().map(|(name, ty, bytes)| (name.as_str(), ty.clone(), *bytes)).collect();
+        weights.0.set_all(&all, |done, total| {
+            if let Some(progress) = progress {
+                progress(done, total, user);
+            }
+        })
     })
 }
 

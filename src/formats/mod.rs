@@ -12,6 +12,17 @@ use std::path::Path;
 
 use prost::bytes::Bytes;
 
+/// Writes a file as a whole or not at all: what was there stays until the new one is complete.
+pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut part = path.as_os_str().to_owned();
+    part.push(format!(".{}.part", std::process::id()));
+    let done = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path));
+    if done.is_err() {
+        let _ = std::fs::remove_file(&part);
+    }
+    done
+}
+
 /// A whole file in memory, read when touched.
 fn map_file(path: &Path) -> io::Result<Bytes> {
     let file = File::open(path)?;

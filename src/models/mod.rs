@@ -83,16 +83,9 @@ pub fn default_context(gguf: &Gguf) -> Result<usize> {
 }
 
 /// Sets every tensor of the file as a weight under its name. `progress` is told how many bytes of how many are done.
-pub fn load_weights(weights: &Arc<Weights>, gguf: &Gguf, mut progress: impl FnMut(u64, u64)) -> Result<()> {
-    let total: u64 = gguf.tensors().iter().map(|t| gguf.bytes(t).len() as u64).sum();
-    let mut done = 0;
-    for tensor in gguf.tensors() {
-        let bytes = gguf.bytes(tensor);
-        weights.set(&tensor.name, tensor.ty.element, Some(&tensor.ty.dims), bytes)?;
-        done += bytes.len() as u64;
-        progress(done, total);
-    }
-    Ok(())
+pub fn load_weights(weights: &Arc<Weights>, gguf: &Gguf, progress: impl FnMut(u64, u64)) -> Result<()> {
+    let all: Vec<_> = gguf.tensors().iter().map(|t| (t.name.as_str(), t.ty.clone(), gguf.bytes(t))).collect();
+    weights.set_all(&all, progress)
 }
 
 fn attributes(list: &[(&str, Attribute)]) -> Attributes {

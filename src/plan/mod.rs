@@ -4,6 +4,7 @@ mod hazard;
 mod pack;
 mod program;
 mod storage;
+mod summary;
 
 pub use program::{Fixup, Location, MemoryReport, Port, Program, Root, Step};
 

@@ -92,10 +92,6 @@ fn instance(validation: bool) -> Result<Arc<Instance>> {
     Ok(made)
 }
 
-fn flag(name: &str) -> bool {
-    std::env::var(name).is_ok_and(|v| !v.is_empty() && v != "0")
-}
-
 fn cpu_info() -> DeviceInfo {
     DeviceInfo {
         kind: Kind::Cpu,
@@ -169,7 +165,7 @@ impl Device {
 
     /// Opens a device. CALDERA_DEVICE (an index, a UUID or "cpu") replaces `Select::Best`; CALDERA_VALIDATION=1 turns validation on.
     pub fn open(options: &DeviceOptions) -> Result<Arc<Device>> {
-        let validation = options.validation || flag("CALDERA_VALIDATION");
+        let validation = options.validation || log::flag("CALDERA_VALIDATION");
         let mut select = options.select.clone();
         if select == Select::Best
             && let Ok(text) = std::env::var("CALDERA_DEVICE")

@@ -13,7 +13,7 @@ use crate::graph::Graph;
 use crate::ops::RunNumbers;
 use crate::plan::{MemoryReport, Options, Port, Program, Root};
 use crate::tensor::{ElementType, Tensor};
-use crate::{Result, bail, ensure, error, passes};
+use crate::{Result, bail, ensure, error, log, passes};
 
 #[derive(Clone, Default)]
 pub struct CompileOptions {
@@ -87,6 +87,9 @@ impl Executable {
             Backend::Cpu => None,
         };
         let program = Program::new(graph, caps, &plan)?;
+        if log::flag("CALDERA_DEBUG") {
+            log::log(log::Level::Debug, &program.summary());
+        }
         let m = &program.memory;
         let total = m.arena + m.constants + m.weights + m.ports;
         ensure!(

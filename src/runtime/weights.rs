@@ -24,6 +24,32 @@ impl Weight {
     pub fn is_filled(&self) -> bool {
         self.filled.load(std::sync::atomic::Ordering::Acquire)
     }
+
+    /// The type of data for it whose elements are `element`.
+    fn given_as(&self, name: &str, element: ElementType) -> Result<TensorType> {
+        let same = element == self.ty.element;
+        let convertible = element.is_float() && self.ty.element.is_float();
+        ensure!(same || convertible, InvalidArgument, "param \"{name}\": got {element}, it is {}", self.ty);
+        Ok(self.ty.with_element(element))
+    }
+
+    /// Refuses data of a type that cannot be taken.
+    fn check(&self, name: &str, ty: &TensorType) -> Result<()> {
+        let (have, want) = (crate::tensor::dims_text(&ty.dims), &self.ty);
+        ensure!(ty.dims == want.dims, InvalidArgument, "param \"{name}\": got dims {have}, it is {want}");
+        self.given_as(name, ty.element).map(drop)
+    }
+
+    fn fill(&self, device: &Device, ty: &TensorType, data: &[u8]) -> Result<()> {
+        if ty.element == self.ty.element {
+            self.storage.write(device, 0, data)?;
+        } else {
+            let tensor = Tensor::from_f64(self.ty.clone(), &Tensor::from_bytes(ty.clone(), data)?.to_f64());
+            self.storage.write(device, 0, tensor.bytes())?;
+        }
+        self.filled.store(true, std::sync::atomic::Ordering::Release);
+        Ok(())
+    }
 }
 
 impl Weights {
@@ -53,41 +79,68 @@ impl Weights {
         self.map.read().is_ok_and(|map| map.get(name).is_some_and(|w| w.is_filled()))
     }
 
+    fn known(&self, name: &str) -> Result<Option<Arc<Weight>>> {
+        Ok(self.map.read().map_err(|_| error!(Internal, "weights failed before"))?.get(name).cloned())
+    }
+
     /// Fills a weight. If the name is known (declared by a compile or set before) floats are converted to its type; otherwise the name
     /// takes this type.
     pub fn set(&self, name: &str, element: ElementType, dims: Option<&[usize]>, data: &[u8]) -> Result<()> {
-        let known = self.map.read().map_err(|_| error!(Internal, "weights failed before"))?.get(name).cloned();
-        let weight = match (known, dims) {
-            (Some(weight), dims) => {
-                if let Some(dims) = dims {
-                    let (have, want) = (crate::tensor::dims_text(dims), &weight.ty);
-                    ensure!(dims == weight.ty.dims, InvalidArgument, "param \"{name}\": got dims {have}, it is {want}");
-                }
-                weight
-            }
-            (None, Some(dims)) => self.declare(name, &TensorType::checked(element, dims)?)?,
+        let ty = match (self.known(name)?, dims) {
+            (_, Some(dims)) => TensorType::checked(element, dims).map_err(|e| e.within(format!("param \"{name}\"")))?,
+            (Some(weight), None) => weight.given_as(name, element)?,
             (None, None) => bail!(InvalidArgument, "there is no param \"{name}\""),
         };
-        let given = weight.ty.with_element(element);
-        let block_fits = !element.is_block() || element == weight.ty.element;
-        ensure!(block_fits, InvalidArgument, "param \"{name}\": got {element}, it is {}", weight.ty);
-        ensure!(
-            data.len() == given.bytes(),
-            InvalidArgument,
-            "param \"{name}\": got {} bytes, {given} needs {}",
-            data.len(),
-            given.bytes()
-        );
-        if element == weight.ty.element {
-            weight.storage.write(&self.device, 0, data)?;
-        } else {
-            let convertible = element.is_float() && weight.ty.element.is_float();
-            ensure!(convertible, InvalidArgument, "param \"{name}\": got {element}, it is {}", weight.ty);
-            let tensor = Tensor::from_f64(weight.ty.clone(), &Tensor::from_bytes(given, data)?.to_f64());
-            weight.storage.write(&self.device, 0, tensor.bytes())?;
+        self.set_all(&[(name, ty, data)], |_, _| ())
+    }
+
+    /// Fills weights: all of them, or none if one does not fit or there is no memory. `progress` is told how many bytes of how many are done.
+    pub fn set_all(&self, given: &[(&str, TensorType, &[u8])], mut progress: impl FnMut(u64, u64)) -> Result<()> {
+        for (name, ty, data) in given {
+            if let Some(weight) = self.known(name)? {
+                weight.check(name, ty)?;
+            }
+            let (have, need) = (data.len(), ty.bytes());
+            ensure!(have == need, InvalidArgument, "param \"{name}\": got {have} bytes, {ty} needs {need}");
         }
-        weight.filled.store(true, std::sync::atomic::Ordering::Release);
+        let weights = self.declare_all(given)?;
+        let total = given.iter().map(|g| g.2.len() as u64).sum();
+        let mut done = 0;
+        for (weight, (_, ty, data)) in weights.iter().zip(given) {
+            weight.fill(&self.device, ty, data)?;
+            done += data.len() as u64;
+            progress(done, total);
+        }
         Ok(())
+    }
+
+    /// The weights of these names. Those that are new are taken back if one cannot be made.
+    fn declare_all(&self, given: &[(&str, TensorType, &[u8])]) -> Result<Vec<Arc<Weight>>> {
+        let (mut weights, mut fresh) = (Vec::with_capacity(given.len()), Vec::new());
+        for (name, ty, _) in given {
+            let known = self.known(name)?;
+            let is_new = known.is_none();
+            match known.map_or_else(|| self.declare(name, ty), Ok) {
+                Ok(weight) => weights.push(weight),
+                Err(error) => {
+                    let mut map = self.map.write().map_err(|_| error!(Internal, "weights failed before"))?;
+                    fresh.iter().for_each(|name: &&str| drop(map.remove(*name)));
+                    return Err(error);
+                }
+            }
+            if is_new {
+                fresh.push(*name);
+            }
+        }
+        Ok(weights)
+    }
+
+    /// A copy of a weight that has been filled.
+    pub fn read(&self, name: &str) -> Result<Option<Tensor>> {
+        let Some(weight) = self.known(name)?.filter(|w| w.is_filled()) else { return Ok(None) };
+        let mut tensor = Tensor::zeros(weight.ty.clone());
+        weight.storage.read(&self.device, 0, tensor.bytes_mut())?;
+        Ok(Some(tensor))
     }
 
     /// Names and types, sorted by name.

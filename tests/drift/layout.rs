@@ -31,7 +31,7 @@ fn rust() -> Vec<String> {
             struct_size, precision, matmul, full_barriers, profiling, unchecked_indices, weights, memory_limit, seed
         }
         caldera_conv_options { struct_size, spatial, stride, pad_begin, pad_end, dilation, output_padding, groups, act }
-        caldera_device_info { kind, usable, uuid, name, driver, features, memory, api_version, reserved }
+        caldera_device_properties { kind, usable, uuid, name, driver, features, memory, api_version, reserved }
         caldera_device_options {
             struct_size, kind, select, allow_software, allow_cpu, validation, reserved, cache, cache_bytes, cache_path
         }

@@ -109,3 +109,18 @@ pub extern "C" fn caldera_dequant_moe_weights(
 ) -> caldera_status {
     one("DequantMoEWeights", graph, &[w], |a| a.element_or_default("to", to).flag("transpose", transpose), out, error)
 }
+
+/// Rows of the packed matrix w [N, K] at the indices, expanded: the dimensions of idx, then K, of the float type `to`, a
+/// `caldera_type` (0: f32). idx is i32, i64, u32 or u64; negative indices count from the end. The embedding of tokens.
+/// A run whose idx is outside -N .. N - 1 fails with INDEX_OUT_OF_RANGE.
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_dequant_gather(
+    graph: *mut caldera_graph,
+    w: caldera_value,
+    idx: caldera_value,
+    to: u32,
+    out: *mut caldera_value,
+    error: *mut *mut caldera_error,
+) -> caldera_status {
+    one("DequantGather", graph, &[w, idx], |a| a.element_or_default("to", to), out, error)
+}

@@ -8,6 +8,7 @@ use prost::bytes::Bytes;
 
 use super::proto::{self, AttributeType, DimensionValue, TypeKind};
 use super::{DOMAIN, caldera, tensor};
+use crate::formats::replace_file;
 use crate::graph::{Dim, Graph, Node, Source, ValueId};
 use crate::ops::Attribute;
 use crate::tensor::{ElementType, Tensor};
@@ -37,9 +38,9 @@ fn save(path: &Path, graph: &Graph, params: &BTreeMap<String, Tensor>, large: bo
     let mut data = large.then(|| DataFile { name: format!("{name}.data"), bytes: Vec::new() });
     let model = Writer::new(graph).model(params, &mut data)?;
     if let Some(data) = data {
-        std::fs::write(path.with_file_name(&data.name), &data.bytes).map_err(|e| error!(File, "{}: {e}", data.name))?;
+        replace_file(&path.with_file_name(&data.name), &data.bytes).map_err(|e| error!(File, "{}: {e}", data.name))?;
     }
-    std::fs::write(path, model.encode_to_vec()).map_err(|e| error!(File, "{e}"))
+    replace_file(path, &model.encode_to_vec()).map_err(|e| error!(File, "{e}"))
 }
 
 /// Weights on their way into a file beside the model.
