@@ -26,6 +26,16 @@ float exp_sum(float a, float b) {
 
 float m_exp(float x) { return exp_sum(x, 0.0); }
 
+// exp(x) for x <= 0 in few instructions and no branch: n = round(x / ln2) by an addition that leaves no fraction, and a polynomial fitted
+// to 3e-9. Below -87, where results are subnormal, it is 0.
+float exp_below(float x) {
+    precise float t = x * 1.44269504088896 + 12582912.0;
+    precise float n = t - 12582912.0;
+    precise float r = (x - n * 0.693359375) + n * 2.12194440e-4;
+    float p = 1.0 + r * (1.0 + r * (0.499999934 + r * (0.166665201 + r * (0.0416683942 + r * (0.00836878042 + r * 0.00138144668)))));
+    return x < -87.0 ? 0.0 : p * uintBitsToFloat((floatBitsToUint(t) << 23) + 0x3f800000u);
+}
+
 float m_expm1(float x) {
     if (abs(x) < 0.5) return x + x * x * (0.5 + x * (1.66666667e-1 + x * (4.16666667e-2 + x * (8.33333333e-3 + x * (1.38888889e-3 + x * (1.98412698e-4 + x * 2.48015873e-5))))));
     return m_exp(x) - 1.0;
@@ -296,6 +306,7 @@ double m_exp(double x) {
     [[unroll]] for (int k = 11; k >= 1; --k) p = 1.0LF + p * r / double(k);
     return scale2(p, int(n));
 }
+double exp_below(double x) { return m_exp(x); }
 double m_expm1(double x) {
     if (abs(x) >= 0.5LF) return m_exp(x) - 1.0LF;
     double p = 1.0LF;

@@ -11,6 +11,7 @@ mod attributes;
 mod case;
 pub mod compare;
 mod copy;
+mod lines;
 mod lowering;
 mod reference;
 mod table;
