@@ -521,7 +521,7 @@ typedef struct caldera_model_options {
     uint32_t struct_size;
     /** Tokens a run: 1 (the default) to decode, more to process a prompt in chunks. */
     uint32_t tokens;
-    /** Rows of the caches: the longest sequence. 0: what the file says, at most 4096. */
+    /** The longest sequence. 0: what the file says, at most 4096. */
     uint32_t context;
     /** Element type of the caches, a `caldera_type`: f16 (the default), bf16 or f32. */
     uint32_t cache_type;
@@ -535,10 +535,19 @@ typedef struct caldera_model_options {
     float top_p;
     /** Only those at least this times as likely as the most likely. */
     float min_p;
+    /** Sequences that run together; 0: one. */
+    uint32_t batch;
+    /**
+     * Rows of the caches beyond the context. A chunk writes its padding too: with as many spare rows as it has tokens it may end anywhere in
+     * the context.
+     */
+    uint32_t spare;
+    /** 1: log-probabilities of known tokens instead of logits, for perplexities. */
+    uint32_t scores;
 } caldera_model_options;
 
 /** Where a caldera_model_options begins. */
-#define CALDERA_MODEL_OPTIONS_INIT {sizeof(caldera_model_options), 0, 0, 0, 0, 0, 0, 0, 0}
+#define CALDERA_MODEL_OPTIONS_INIT {sizeof(caldera_model_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /** An attribute of `caldera_graph_node`. Zero what is not used. */
 typedef struct caldera_attribute {
@@ -1098,10 +1107,14 @@ caldera_status caldera_gguf_tensors(const caldera_gguf *gguf, caldera_gguf_tenso
 /**
  * Makes the graph of the language model in the file.
  *
- * Inputs: `tokens` i64 [tokens], `position` i32 [1] (where the first token stands), with more than one token also `last` i32 [1] (the row whose
- * logits are wanted), and for each layer L `cache_k.L` and `cache_v.L` [1, context, kv heads, head size]: bind a buffer to each. A run writes
- * its rows of the caches in place. Outputs: `logits` f32 [1, vocabulary] and, with sampling, `token` i64 [1]. Params have the names of the file's
- * tensors: graphs of one file share one `caldera_weights`.
+ * Inputs, with B the batch and S the tokens of a run: `tokens` i64 [B,S], `position` i32 [B] (where the first token of each sequence stands),
+ * with S above 1 also `last` i32 [B] (the row whose logits are wanted: rows after it are padding), and for each layer L `cache_k.L` and
+ * `cache_v.L` [B, context + spare, kv heads, head size]: bind a buffer to each. A run writes its rows of the caches in place. Recurrent layers have
+ * `cache_conv.L` and `cache_ssm.L`, zeros at the start, and outputs `cache_conv.L.next` and `cache_ssm.L.next`: set handle feeds; with B above 1 they
+ * have `last` also where S is 1 (-1: nothing counts).
+ * Outputs: `logits` f32 [B, vocabulary] and, with sampling, `token` i64 [B]; with scores: input `targets` i64 [B,S] and output `scores` f32 [B,S].
+ * Encoders (bert) have inputs `tokens` i64 [B,S] and `count` i32 [B], outputs `states` f32 [B,S,width] and `embedding` f32 [B,width].
+ * Params have the names of the file's tensors: graphs of one file share one `caldera_weights`.
  * Errors: UNSUPPORTED (an architecture that is not known, naming it), FILE (metadata or tensors are missing), INVALID_ARGUMENT.
  */
 caldera_status caldera_graph_load_gguf(const caldera_gguf *gguf, const caldera_model_options *options, caldera_graph **graph,

@@ -42,7 +42,7 @@ fn expected() -> Vec<Expected> {
 }
 
 fn session(device: &Arc<Device>, gguf: &Gguf, cache: ElementType, chunk: usize) -> Session {
-    let options = SessionOptions { context: 384, chunk, cache, sampling: None, seed: 0 };
+    let options = SessionOptions { context: 384, chunk, cache, ..SessionOptions::default() };
     Session::new(device, gguf, &options, |_, _| {}).expect("the model loads")
 }
 
@@ -99,7 +99,7 @@ fn a_decode_step_is_one_submit_with_nothing_on_the_host() {
 fn the_unused_part_of_a_cache_is_not_read() {
     let gguf = Gguf::open(folder().join("model.gguf")).expect("the model opens");
     for device in devices() {
-        let options = ModelOptions { tokens: 1, context: 33, cache: ElementType::F32, sampling: None };
+        let options = ModelOptions { context: 33, cache: ElementType::F32, ..ModelOptions::default() };
         let weights = Weights::new(&device);
         let compile = CompileOptions { weights: Some(weights.clone()), ..CompileOptions::default() };
         let mut results = Vec::new();

@@ -60,7 +60,7 @@ pub struct caldera_model_options {
     pub struct_size: u32,
     /// Tokens a run: 1 (the default) to decode, more to process a prompt in chunks.
     pub tokens: u32,
-    /// Rows of the caches: the longest sequence. 0: what the file says, at most 4096.
+    /// The longest sequence. 0: what the file says, at most 4096.
     pub context: u32,
     /// Element type of the caches, a `caldera_type`: f16 (the default), bf16 or f32.
     pub cache_type: u32,
@@ -74,6 +74,13 @@ pub struct caldera_model_options {
     pub top_p: f32,
     /// Only those at least this times as likely as the most likely.
     pub min_p: f32,
+    /// Sequences that run together; 0: one.
+    pub batch: u32,
+    /// Rows of the caches beyond the context. A chunk writes its padding too: with as many spare rows as it has tokens it may end anywhere in
+    /// the context.
+    pub spare: u32,
+    /// 1: log-probabilities of known tokens instead of logits, for perplexities.
+    pub scores: u32,
 }
 
 /// Opens a GGUF file; of a split model, its first part. Free it with `caldera_gguf_free`.
@@ -233,10 +240,14 @@ pub extern "C" fn caldera_gguf_tensors(
 
 /// Makes the graph of the language model in the file.
 ///
-/// Inputs: `tokens` i64 [tokens], `position` i32 [1] (where the first token stands), with more than one token also `last` i32 [1] (the row whose
-/// logits are wanted), and for each layer L `cache_k.L` and `cache_v.L` [1, context, kv heads, head size]: bind a buffer to each. A run writes
-/// its rows of the caches in place. Outputs: `logits` f32 [1, vocabulary] and, with sampling, `token` i64 [1]. Params have the names of the file's
-/// tensors: graphs of one file share one `caldera_weights`.
+/// Inputs, with B the batch and S the tokens of a run: `tokens` i64 [B,S], `position` i32 [B] (where the first token of each sequence stands),
+/// with S above 1 also `last` i32 [B] (the row whose logits are wanted: rows after it are padding), and for each layer L `cache_k.L` and
+/// `cache_v.L` [B, context + spare, kv heads, head size]: bind a buffer to each. A run writes its rows of the caches in place. Recurrent layers have
+/// `cache_conv.L` and `cache_ssm.L`, zeros at the start, and outputs `cache_conv.L.next` and `cache_ssm.L.next`: set handle feeds; with B above 1 they
+/// have `last` also where S is 1 (-1: nothing counts).
+/// Outputs: `logits` f32 [B, vocabulary] and, with sampling, `token` i64 [B]; with scores: input `targets` i64 [B,S] and output `scores` f32 [B,S].
+/// Encoders (bert) have inputs `tokens` i64 [B,S] and `count` i32 [B], outputs `states` f32 [B,S,width] and `embedding` f32 [B,width].
+/// Params have the names of the file's tensors: graphs of one file share one `caldera_weights`.
 /// Errors: UNSUPPORTED (an architecture that is not known, naming it), FILE (metadata or tensors are missing), INVALID_ARGUMENT.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_graph_load_gguf(
@@ -256,7 +267,7 @@ pub extern "C" fn caldera_graph_load_gguf(
 }
 
 fn model_options(gguf: &Gguf, given: Option<caldera_model_options>) -> crate::Result<ModelOptions> {
-    let mut out = ModelOptions { tokens: 1, context: models::default_context(gguf)?, cache: ElementType::F16, sampling: None };
+    let mut out = ModelOptions { context: models::default_context(gguf)?, ..ModelOptions::default() };
     let Some(o) = given else { return Ok(out) };
     if o.tokens > 0 {
         out.tokens = o.tokens as usize;
@@ -268,6 +279,11 @@ fn model_options(gguf: &Gguf, given: Option<caldera_model_options>) -> crate::Re
         out.cache = ElementType::from_number(o.cache_type)?;
         ensure!(out.cache.is_float() && out.cache != ElementType::F64, InvalidArgument, "a cache of {}", out.cache);
     }
+    if o.batch > 0 {
+        out.batch = o.batch as usize;
+    }
+    out.spare = o.spare as usize;
+    out.scores = o.scores != 0;
     if o.sampling != 0 {
         let top_p = if o.top_p == 0.0 { 1.0 } else { o.top_p };
         out.sampling =

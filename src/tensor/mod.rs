@@ -6,5 +6,5 @@ mod host;
 mod shape;
 
 pub use element::{BLOCK_TYPES, ElementType};
-pub use host::Tensor;
+pub use host::{Element, Tensor};
 pub use shape::{MAX_RANK, TensorType, broadcast, dims_text, element_count, normalize_axis, row_strides, split_at_axis};

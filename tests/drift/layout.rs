@@ -36,7 +36,7 @@ fn rust() -> Vec<String> {
             struct_size, kind, select, allow_software, allow_cpu, validation, reserved, cache, cache_bytes, cache_path
         }
         caldera_gguf_tensor_info { name, r#type, rank, dims, data, bytes }
-        caldera_model_options { struct_size, tokens, context, cache_type, sampling, temperature, top_k, top_p, min_p }
+        caldera_model_options { struct_size, tokens, context, cache_type, sampling, temperature, top_k, top_p, min_p, batch, spare, scores }
         caldera_pool_options {
             struct_size, kind, spatial, ceil, count_include_pad, p, kernel, stride, pad_begin, pad_end, dilation
         }

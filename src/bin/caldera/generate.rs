@@ -71,6 +71,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
             min_p: arguments.min_p,
         }),
         seed: arguments.seed,
+        ..SessionOptions::default()
     };
     let mut session = Session::new(&device, &gguf, &options, |_, _| {})?;
     let prompt: Vec<i64> = arguments.prompt.bytes().map(i64::from).collect();
