@@ -40,7 +40,7 @@ fn take_known_inputs(cx: &mut Context, given: &mut Attributes, inputs: &mut Vec<
 /// Which input of an operator holds packed weights.
 pub fn weight_input(operator: &str) -> usize {
     match operator {
-        "Dequantize" | "DequantMoEWeights" | "Gather" => 0,
+        "Dequantize" | "DequantMoEWeights" | "DequantGather" => 0,
         _ => 1,
     }
 }
