@@ -1,5 +1,7 @@
 //! Real models against stored results of independent programs: on the Vulkan device and on the CPU device.
 
+mod gemma;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
