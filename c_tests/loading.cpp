@@ -42,7 +42,7 @@ static void use(void *library) {
 
 int main(void) {
     int i;
-    for (i = 0; i < 10; i++) {
+    for (i = 0; i < 40; i++) {
         void *library = dlopen(CALDERA_LIBRARY, RTLD_NOW | RTLD_LOCAL);
         CHECK(library != NULL);
         if (library == NULL) {

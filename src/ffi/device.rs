@@ -212,7 +212,9 @@ pub extern "C" fn caldera_device_memory(
     error: *mut *mut caldera_error,
 ) -> caldera_status {
     boundary(error, || {
-        let memory = object(device, "device")?.0.memory();
+        let device = object(device, "device")?;
+        device.0.check()?;
+        let memory = device.0.memory();
         give(used, memory.0);
         give(reserved, memory.1);
         Ok(())

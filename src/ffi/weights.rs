@@ -28,6 +28,7 @@ pub extern "C" fn caldera_weights_new(
     boundary(error, || {
         let device = object(device, "device")?;
         wanted(weights, "weights")?;
+        device.0.check()?;
         give(weights, Box::into_raw(Box::new(caldera_weights(Weights::new(&device.0)))));
         Ok(())
     })

@@ -56,10 +56,7 @@ impl Buffer {
         ensure!(!ty.element.is_block(), InvalidArgument, "a buffer cannot be of the packed type {}", ty.element);
         let storage = Storage::new(device, "a buffer", &ty)?;
         if let Storage::Vulkan(raw) = &storage {
-            let zeros = vec![0; raw.bytes().min(1 << 20)];
-            for offset in (0..raw.bytes()).step_by(1 << 20) {
-                storage.write(device, offset, &zeros[..zeros.len().min(raw.bytes() - offset)])?;
-            }
+            device.vulkan()?.transfer.clear(raw)?;
         }
         Ok(Arc::new(Self { device: device.clone(), ty, storage }))
     }

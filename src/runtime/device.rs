@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, Weak};
 
 use crate::log::{self, Level};
-use crate::vulkan::{self, DeviceKind, Instance, Masks, PhysicalDevice, Transfer};
+use crate::vulkan::{self, DeviceKind, Faults, Instance, Masks, PhysicalDevice, Transfer};
 use crate::{Error, Result, bail, error};
 
 /// What a device is. The numbers are part of the C ABI.
@@ -60,6 +60,8 @@ pub struct DeviceOptions {
     pub validation: bool,
     /// Features to treat as absent, for tests.
     pub masks: Masks,
+    /// Calls of the driver that fail, for tests. CALDERA_FAULT says the same.
+    pub faults: Option<Arc<Faults>>,
 }
 
 /// An opened device. Shared by any number of threads.
@@ -140,21 +142,37 @@ fn describe(device: &PhysicalDevice) -> DeviceInfo {
 
 /// All devices, best first, the CPU device last. Without a Vulkan loader or driver there is only the CPU device.
 fn all(instance: &Result<Arc<Instance>>) -> (Vec<(DeviceInfo, Option<PhysicalDevice>)>, Option<Error>) {
-    let (mut found, problem) = match instance.as_ref().map_err(Error::clone).and_then(|i| i.devices()) {
+    let (found, problem) = match instance.as_ref().map_err(Error::clone).and_then(|i| i.devices()) {
         Ok(devices) => (devices, None),
         Err(error) => (Vec::new(), Some(error)),
     };
-    found.sort_by_key(|d| d.kind);
+    (sorted(found.into_iter().map(|d| (describe(&d), Some(d))).collect()), problem)
+}
+
+/// Best first, each once, the CPU device last.
+fn sorted<P>(mut found: Vec<(DeviceInfo, Option<P>)>) -> Vec<(DeviceInfo, Option<P>)> {
+    found.sort_by_key(|d| d.0.kind);
     // Two drivers may list one GPU: the first stays.
     let mut seen: Vec<[u8; 16]> = Vec::new();
     found.retain(|d| {
-        let fresh = !seen.contains(&d.uuid);
-        seen.push(d.uuid);
+        let fresh = !seen.contains(&d.0.uuid);
+        seen.push(d.0.uuid);
         fresh
     });
-    let mut out: Vec<_> = found.into_iter().map(|d| (describe(&d), Some(d))).collect();
-    out.push((cpu_info(), None));
-    (out, problem)
+    found.push((cpu_info(), None));
+    found
+}
+
+/// The device that the options name, by its place in the list.
+fn choose<'d>(devices: impl Iterator<Item = &'d DeviceInfo> + Clone, select: &Select, options: &DeviceOptions) -> Option<usize> {
+    let mut numbered = devices.enumerate();
+    let found = match select {
+        Select::Best => numbered.find(|(_, info)| allowed(info, options)),
+        Select::Index(i) => numbered.nth(*i),
+        Select::Uuid(uuid) => numbered.find(|(_, d)| d.uuid == *uuid && d.kind != Kind::Cpu),
+        Select::Kind(kind) => numbered.find(|(_, d)| d.kind == *kind),
+    };
+    found.map(|(i, _)| i)
 }
 
 impl Device {
@@ -179,12 +197,7 @@ impl Device {
         let instance = instance(validation);
         let (devices, problem) = all(&instance);
         let names: Vec<String> = devices.iter().enumerate().map(|(i, d)| format!("{i}: {}", d.0.name)).collect();
-        let chosen = match &select {
-            Select::Best => devices.iter().find(|(info, _)| allowed(info, options)),
-            Select::Index(i) => devices.get(*i),
-            Select::Uuid(uuid) => devices.iter().find(|d| d.0.uuid == *uuid && d.0.kind != Kind::Cpu),
-            Select::Kind(kind) => devices.iter().find(|d| d.0.kind == *kind),
-        };
+        let chosen = choose(devices.iter().map(|d| &d.0), &select, options).map(|i| &devices[i]);
         let Some((info, physical)) = chosen else {
             let why = problem.map_or(String::new(), |e| format!(" ({e})"));
             bail!(NoDevice, "no device fits {select:?}{why}; there are {}", names.join(", "));
@@ -192,7 +205,7 @@ impl Device {
         let backend = match physical {
             None => Backend::Cpu,
             Some(physical) => {
-                let device = vulkan::Device::open(&instance?, physical.clone(), options.masks)?;
+                let device = vulkan::Device::open(&instance?, physical.clone(), options.masks, faults(options)?)?;
                 let transfer = Transfer::new(&device)?;
                 Backend::Vulkan(Vulkan { device, transfer })
             }
@@ -207,6 +220,14 @@ impl Device {
 
     pub fn is_vulkan(&self) -> bool {
         matches!(self.backend, Backend::Vulkan(_))
+    }
+
+    /// An error once the device was lost.
+    pub fn check(&self) -> Result<()> {
+        match &self.backend {
+            Backend::Vulkan(v) => v.device.check(),
+            Backend::Cpu => Ok(()),
+        }
     }
 
     pub(crate) fn vulkan(&self) -> Result<&Vulkan> {
@@ -226,6 +247,7 @@ impl Device {
 
     /// Gives back memory that nothing uses.
     pub fn trim(&self) -> Result<()> {
+        self.check()?;
         match &self.backend {
             Backend::Vulkan(v) => v.transfer.trim(),
             Backend::Cpu => Ok(()),
@@ -234,6 +256,7 @@ impl Device {
 
     /// The pipelines made so far, for `load_cache` another day. Empty for the CPU device.
     pub fn cache(&self) -> Result<Vec<u8>> {
+        self.check()?;
         match &self.backend {
             Backend::Vulkan(v) => v.device.pipeline_cache(),
             Backend::Cpu => Ok(Vec::new()),
@@ -242,12 +265,20 @@ impl Device {
 
     /// Takes a saved cache; one of another driver or device is ignored with a log line. Only before the first compile.
     pub fn load_cache(&self, blob: &[u8]) -> Result<()> {
+        self.check()?;
         if let Backend::Vulkan(v) = &self.backend
             && !v.device.load_pipeline_cache(blob)?
         {
             log::log(Level::Warning, "the pipeline cache is of another device or driver, or came too late: ignored");
         }
         Ok(())
+    }
+}
+
+fn faults(options: &DeviceOptions) -> Result<Option<Arc<Faults>>> {
+    match (&options.faults, std::env::var("CALDERA_FAULT")) {
+        (None, Ok(text)) if !text.is_empty() => Ok(Some(Arc::new(Faults::from_text(&text)?))),
+        (given, _) => Ok(given.clone()),
     }
 }
 
@@ -286,5 +317,45 @@ impl Select {
             Some(uuid) => Ok(Select::Uuid(uuid)),
             None => bail!(InvalidArgument, "\"{text}\" is no device: give an index, a UUID, a kind or \"cpu\""),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(kind: Kind, uuid: u8, name: &str) -> (DeviceInfo, Option<()>) {
+        (DeviceInfo { kind, name: name.into(), uuid: [uuid; 16], ..cpu_info() }, Some(()))
+    }
+
+    fn pick(list: &[(DeviceInfo, Option<()>)], select: Select, software: bool, cpu: bool) -> Option<&str> {
+        let options = DeviceOptions { allow_software: software, allow_cpu: cpu, ..DeviceOptions::default() };
+        choose(list.iter().map(|d| &d.0), &select, &options).map(|i| list[i].0.name.as_str())
+    }
+
+    /// Row 90 of the faults: a software driver taken though a GPU is there, one GPU listed twice, a bad index.
+    #[test]
+    fn row_90_the_best_gpu_is_chosen_and_listed_once() {
+        let list = sorted(vec![
+            info(Kind::Software, 1, "software"),
+            info(Kind::Integrated, 2, "integrated"),
+            info(Kind::Discrete, 3, "first driver"),
+            info(Kind::Discrete, 3, "second driver"),
+        ]);
+        let names: Vec<&str> = list.iter().map(|d| d.0.name.as_str()).collect();
+        assert_eq!(names, ["first driver", "integrated", "software", "CPU"]);
+        assert_eq!(pick(&list, Select::Best, true, true), Some("first driver"));
+        assert_eq!(pick(&list, Select::Index(2), false, false), Some("software"));
+        assert_eq!(pick(&list, Select::Index(4), true, true), None);
+        assert_eq!(pick(&list, Select::Uuid([2; 16]), false, false), Some("integrated"));
+        assert_eq!(pick(&list, Select::Uuid([9; 16]), true, true), None);
+        assert_eq!(pick(&list, Select::Kind(Kind::Software), false, false), Some("software"));
+        let poor = sorted(vec![info(Kind::Software, 1, "software")]);
+        assert_eq!(pick(&poor, Select::Best, false, false), None);
+        assert_eq!(pick(&poor, Select::Best, true, true), Some("software"));
+        assert_eq!(pick(&poor, Select::Best, false, true), Some("CPU"));
+        let mut broken = sorted(vec![info(Kind::Discrete, 1, "old"), info(Kind::Virtual, 2, "virtual")]);
+        broken[0].0.unusable = Some("lacks timelineSemaphore".into());
+        assert_eq!(pick(&broken, Select::Best, false, false), Some("virtual"));
     }
 }

@@ -42,41 +42,44 @@ pub struct Stats {
     pub memory: MemoryReport,
 }
 
-enum Machine {
+pub(super) enum Machine {
     Vulkan(Box<VulkanMachine>),
     Cpu(CpuMachine),
 }
 
 /// An output that becomes a handle's next value after each run.
-struct Feed {
-    input: usize,
-    output: usize,
+pub(super) struct Feed {
+    pub input: usize,
+    pub output: usize,
 }
 
 pub struct Executable {
-    device: Arc<Device>,
-    program: Arc<Program>,
-    weights: Arc<Weights>,
-    machine: Machine,
-    handles: Vec<Option<Arc<Buffer>>>,
-    bound_outputs: Vec<Option<Arc<Buffer>>>,
-    feeds: Vec<Feed>,
-    row_feeds: Vec<Feed>,
+    pub(super) device: Arc<Device>,
+    pub(super) program: Arc<Program>,
+    pub(super) weights: Arc<Weights>,
+    pub(super) machine: Machine,
+    pub(super) handles: Vec<Option<Arc<Buffer>>>,
+    pub(super) bound_outputs: Vec<Option<Arc<Buffer>>>,
+    pub(super) feeds: Vec<Feed>,
+    pub(super) row_feeds: Vec<Feed>,
     /// Valid rows, and rows of the bucket.
-    extent: Option<(usize, usize)>,
-    run: RunNumbers,
+    pub(super) extent: Option<(usize, usize)>,
+    pub(super) run: RunNumbers,
     /// Inputs given for the next run, and outputs wanted of it.
-    given: Vec<bool>,
-    wanted: Vec<usize>,
-    in_flight: bool,
-    has_run: bool,
-    copies_stale: bool,
-    profiling: bool,
-    submits: u64,
+    pub(super) given: Vec<bool>,
+    pub(super) wanted: Vec<usize>,
+    pub(super) in_flight: bool,
+    pub(super) has_run: bool,
+    pub(super) copies_stale: bool,
+    /// Where outputs go is decided. False after a binding that failed half way: the next run decides anew.
+    pub(super) placed: bool,
+    pub(super) profiling: bool,
+    pub(super) submits: u64,
 }
 
 impl Executable {
     pub fn compile(device: &Arc<Device>, graph: &Graph, options: &CompileOptions) -> Result<Self> {
+        device.check()?;
         let unbound = graph.unbound();
         ensure!(unbound.is_empty(), InvalidGraph, "symbolic dimensions are not bound: {}", unbound.join(", "));
         ensure!(!graph.outputs().is_empty(), InvalidGraph, "the graph has no output");
@@ -125,6 +128,7 @@ impl Executable {
             in_flight: false,
             has_run: false,
             copies_stale: true,
+            placed: true,
             profiling: options.profiling,
             submits: 0,
         })
@@ -150,8 +154,9 @@ impl Executable {
         find(&self.program.outputs, "output", name)
     }
 
-    /// An error while a run is in flight.
+    /// An error while a run is in flight, or once the device was lost.
     pub fn idle(&self) -> Result<()> {
+        self.device.check()?;
         ensure!(!self.in_flight, Busy, "a run is in flight: wait for it first");
         Ok(())
     }
@@ -172,175 +177,6 @@ impl Executable {
         let graph = &self.program.graph;
         let id = graph.params()[i];
         graph.nodes().iter().find(|n| n.inputs.contains(&Some(id))).map(|n| n.title())
-    }
-
-    /// Makes an input persistent: it lives in `buffer` from now on. Another buffer can be bound at any time between runs.
-    pub fn bind_handle(&mut self, input: usize, buffer: &Arc<Buffer>) -> Result<()> {
-        self.idle()?;
-        self.check_buffer("input", &self.program.inputs[input], buffer)?;
-        self.handles[input] = Some(buffer.clone());
-        self.copies_stale = true;
-        if let Machine::Vulkan(m) = &mut self.machine {
-            m.bind_input(input, Some(buffer.clone()))?;
-        }
-        self.place_outputs()
-    }
-
-    /// Makes an input persistent in a buffer of its own with these contents.
-    pub fn bind_handle_data(&mut self, input: usize, data: &[u8]) -> Result<()> {
-        self.idle()?;
-        let port = &self.program.inputs[input];
-        let needs = port.ty.bytes();
-        ensure!(
-            data.len() == needs,
-            InvalidArgument,
-            "handle \"{}\": got {} bytes, {} needs {needs}",
-            port.name,
-            data.len(),
-            port.ty
-        );
-        let buffer = Buffer::new(&self.device, port.ty.clone())?;
-        buffer.write(0, data)?;
-        self.bind_handle(input, &buffer)
-    }
-
-    pub fn handle(&self, input: usize) -> Option<&Arc<Buffer>> {
-        self.handles[input].as_ref()
-    }
-
-    /// Makes the input one that is given at each run again.
-    pub fn unbind_handle(&mut self, input: usize) -> Result<()> {
-        self.idle()?;
-        let name = &self.program.inputs[input].name;
-        ensure!(self.handles[input].is_some(), InvalidArgument, "input \"{name}\" has no handle");
-        let fed = self.feeds.iter().chain(&self.row_feeds).any(|f| f.input == input);
-        ensure!(!fed, InvalidArgument, "handle \"{name}\" is fed by an output: it cannot be unbound");
-        self.handles[input] = None;
-        if let Machine::Vulkan(m) = &mut self.machine {
-            m.bind_input(input, None)?;
-        }
-        self.place_outputs()
-    }
-
-    /// Puts an output into a buffer at each run.
-    pub fn bind_output(&mut self, output: usize, buffer: Option<&Arc<Buffer>>) -> Result<()> {
-        self.idle()?;
-        if let Some(buffer) = buffer {
-            self.check_buffer("output", &self.program.outputs[output], buffer)?;
-        }
-        self.bound_outputs[output] = buffer.cloned();
-        self.place_outputs()
-    }
-
-    fn check_buffer(&self, what: &str, port: &Port, buffer: &Buffer) -> Result<()> {
-        ensure!(
-            Arc::ptr_eq(&buffer.device, &self.device),
-            InvalidArgument,
-            "{what} \"{}\": the buffer is of another device",
-            port.name
-        );
-        let (have, want) = (buffer.ty(), &port.ty);
-        let fits = have.element == want.element && have.bytes() == want.bytes();
-        ensure!(fits, InvalidArgument, "{what} \"{}\": the buffer is {have}, it is {want}", port.name);
-        Ok(())
-    }
-
-    /// Decides which outputs are written straight into their buffers, and which are copied there after the run: those that are
-    /// views of something else, and those whose buffer is also read as an input.
-    fn place_outputs(&mut self) -> Result<()> {
-        let Machine::Vulkan(machine) = &mut self.machine else { return Ok(()) };
-        machine.copies.clear();
-        for (j, port) in self.program.outputs.iter().enumerate() {
-            let buffer = self.bound_outputs[j].clone();
-            let shared = buffer.as_ref().is_some_and(|b| self.handles.iter().flatten().any(|h| Arc::ptr_eq(h, b)));
-            let direct = port.own && port.location.root == Root::Output(j as u32) && !shared;
-            machine.bind_output(j, buffer.clone().filter(|_| direct))?;
-            if let Some(buffer) = buffer.filter(|_| !direct) {
-                machine.add_copy(j, buffer, false)?;
-            }
-        }
-        for feed in &self.feeds {
-            let in_place = self.program.outputs[feed.output].location.root == Root::Input(feed.input as u32);
-            if let Some(buffer) = self.handles[feed.input].clone().filter(|_| !in_place) {
-                machine.add_copy(feed.output, buffer, true)?;
-            }
-        }
-        self.copies_stale = true;
-        Ok(())
-    }
-
-    fn check_feed(&self, input: usize, output: usize) -> Result<()> {
-        let (i, o) = (&self.program.inputs[input], &self.program.outputs[output]);
-        ensure!(self.handles[input].is_some(), InvalidArgument, "input \"{}\" has no handle: bind one first", i.name);
-        let same = i.ty.element == o.ty.element;
-        ensure!(same, InvalidArgument, "handle \"{}\" is {}, output \"{}\" is {}", i.name, i.ty, o.name, o.ty);
-        Ok(())
-    }
-
-    /// After every run this output becomes the handle's next value.
-    pub fn set_handle_feed(&mut self, input: usize, output: usize) -> Result<()> {
-        self.idle()?;
-        self.check_feed(input, output)?;
-        let (i, o) = (&self.program.inputs[input], &self.program.outputs[output]);
-        let fits = i.ty.bytes() <= o.ty.bytes();
-        ensure!(fits, InvalidArgument, "handle \"{}\" is {}, output \"{}\" is only {}", i.name, i.ty, o.name, o.ty);
-        ensure!(
-            self.feeds.iter().all(|f| f.input != input),
-            InvalidArgument,
-            "handle \"{}\" is already fed by \"{}\"",
-            i.name,
-            self.program.outputs[self.feeds.iter().find(|f| f.input == input).map_or(0, |f| f.output)].name
-        );
-        if let Root::Input(other) = o.location.root {
-            let itself = other as usize == input;
-            ensure!(itself, Unsupported, "output \"{}\" is input \"{}\" itself", o.name, self.program.inputs[other as usize].name);
-        }
-        self.feeds.push(Feed { input, output });
-        self.place_outputs()
-    }
-
-    /// Rows of this output may be written to the handle by `feed_row`.
-    pub fn register_row_feed(&mut self, input: usize, output: usize) -> Result<()> {
-        self.idle()?;
-        self.check_feed(input, output)?;
-        self.row_feeds.push(Feed { input, output });
-        Ok(())
-    }
-
-    /// Row `from` of the output of every row feed, `row_elements` long, is written to row `to` of its handle.
-    pub fn feed_row(&mut self, from: usize, to: usize, row_elements: usize) -> Result<()> {
-        self.idle()?;
-        ensure!(!self.row_feeds.is_empty(), InvalidArgument, "no row feed is registered");
-        ensure!(self.has_run, InvalidArgument, "there was no run yet: no row to feed");
-        ensure!(row_elements > 0, InvalidArgument, "a row of 0 elements");
-        for feed in &self.row_feeds {
-            let ports = [(from, &self.program.outputs[feed.output], "output"), (to, &self.program.inputs[feed.input], "handle")];
-            for (row, port, what) in ports {
-                let end = row.checked_add(1).and_then(|r| r.checked_mul(row_elements));
-                let inside = end.is_some_and(|end| end <= port.ty.elements());
-                ensure!(
-                    inside,
-                    InvalidArgument,
-                    "row {row} of {row_elements} elements is outside {what} \"{}\" {}",
-                    port.name,
-                    port.ty
-                );
-            }
-        }
-        for feed in &self.row_feeds {
-            let element = self.program.outputs[feed.output].ty.element.bytes();
-            let (source, target, bytes) = (from * row_elements * element, to * row_elements * element, row_elements * element);
-            let Some(buffer) = &self.handles[feed.input] else { bail!(InvalidArgument, "a fed handle was unbound") };
-            match &mut self.machine {
-                Machine::Vulkan(m) => m.copy_now(feed.output, source, buffer, target, bytes)?,
-                Machine::Cpu(m) => {
-                    let output = m.outputs[feed.output].as_ref().ok_or_else(|| error!(Internal, "an output is missing"))?;
-                    let row = output.bytes()[source..source + bytes].to_vec();
-                    buffer.write(target, &row)?;
-                }
-            }
-        }
-        Ok(())
     }
 
     /// `actual` rows of the bucket of `upper` rows are valid: feeds carry the first actual * (elements / (upper + 1)) elements.
@@ -366,6 +202,7 @@ impl Executable {
 
     /// Makes pipelines and records now instead of at the first run. Every param must be set.
     pub fn warm_up(&mut self) -> Result<()> {
+        self.idle()?;
         match &mut self.machine {
             Machine::Vulkan(m) => m.warm_up(),
             Machine::Cpu(m) => m.ready(),
@@ -421,10 +258,13 @@ impl Executable {
         for ((port, &given), handle) in self.program.inputs.iter().zip(&self.given).zip(&self.handles) {
             ensure!(given || handle.is_some(), InvalidArgument, "input \"{}\" ({}) is missing", port.name, port.ty);
         }
+        if !self.placed {
+            self.place_outputs()?;
+        }
         let run = self.run;
         match &mut self.machine {
             Machine::Vulkan(m) => {
-                if self.copies_stale && !m.copies.is_empty() {
+                if self.copies_stale && m.has_copies() {
                     let extent = self.extent;
                     m.refresh_copies(|ty, is_feed| fed_elements(extent.filter(|_| is_feed), ty.elements()) * ty.element.bytes())?;
                 }
@@ -464,7 +304,7 @@ impl Executable {
     /// Waits for the run in flight. False if the time ran out: wait again. Errors of kernels are returned here, once.
     pub fn wait(&mut self, timeout: Duration) -> Result<bool> {
         if !self.in_flight {
-            return Ok(true);
+            return self.device.check().map(|()| true);
         }
         let done = match &self.machine {
             Machine::Vulkan(m) => m.wait(timeout),
@@ -479,7 +319,7 @@ impl Executable {
     pub fn poll(&self) -> Result<bool> {
         match &self.machine {
             Machine::Vulkan(m) if self.in_flight => m.is_done(),
-            _ => Ok(true),
+            _ => self.device.check().map(|()| true),
         }
     }
 
@@ -583,6 +423,7 @@ impl Executable {
             in_flight: false,
             has_run: false,
             copies_stale: true,
+            placed: true,
             profiling: self.profiling,
             submits: 0,
         };

@@ -1,5 +1,6 @@
 //! Running programs: devices, weights, buffers, executables.
 
+mod bindings;
 mod buffer;
 mod cpu;
 mod device;
@@ -14,3 +15,5 @@ pub use device::{Device, DeviceInfo, DeviceOptions, Kind, Select};
 pub use executable::{CompileOptions, Executable, Stats};
 pub use profile::{NodeTime, Profile};
 pub use weights::Weights;
+
+pub use crate::vulkan::{Countdown, Faults};

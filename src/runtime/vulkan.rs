@@ -11,8 +11,13 @@ use super::weights::Weight;
 use crate::ops::RunNumbers;
 use crate::plan::{Location, Program, RUN_STATE_BYTES, Root};
 use crate::tensor::TensorType;
-use crate::vulkan::{Commands, Copy, Device, MemoryKind, PipelineKey, Recorder, Timeline, Timestamps, Transfer, VulkanBuffer};
+use crate::vulkan::{
+    Batches, Commands, Copy, Device, MemoryKind, PipelineKey, Recorder, Timeline, Timestamps, Transfer, VulkanBuffer,
+};
 use crate::{Result, bail, ensure, error};
+
+/// Dispatches of one batch of a submit. Some drivers stop a batch that runs for seconds, as if it hung; between batches they look around.
+const STEPS_OF_A_PART: usize = 1024;
 
 /// Where the cells start in the state buffer.
 const CELLS: usize = RUN_STATE_BYTES.next_multiple_of(64);
@@ -61,14 +66,17 @@ pub(crate) struct VulkanMachine {
     cells: HashMap<Location, usize>,
     inputs: Vec<Port>,
     outputs: Vec<Port>,
-    main: Option<Commands>,
+    /// The program, in parts of at most `STEPS_OF_A_PART`.
+    main: Vec<Commands>,
     timestamps: Option<Timestamps>,
     profiling: bool,
     rerecord: bool,
-    pub copies: Vec<OutputCopy>,
+    copies: Vec<OutputCopy>,
+    /// Copies that were made before and are not needed now, with the output each is for.
+    spare: Vec<(usize, DeviceCopy)>,
     row_copies: HashMap<usize, DeviceCopy>,
     /// Reused by submits, so that a steady run allocates nothing.
-    scratch: Vec<ash::vk::CommandBuffer>,
+    scratch: Batches,
     pub extents: [u32; 16],
     pub submits: u64,
 }
@@ -82,6 +90,11 @@ impl VulkanMachine {
         shared_constants: Option<Arc<VulkanBuffer>>,
         profiling: bool,
     ) -> Result<Self> {
+        let sizes = program.inputs.iter().map(|p| ("input", p, p.ty.bytes()));
+        let sizes = sizes.chain(program.outputs.iter().enumerate().map(|(j, p)| ("output", p, program.output_storage_bytes(j))));
+        for (kind, port, bytes) in sizes {
+            VulkanBuffer::check_size(device, &format!("{kind} \"{}\" ({})", port.name, port.ty), bytes)?;
+        }
         let constants = match shared_constants {
             Some(constants) => Some(constants),
             None if program.constants.is_empty() => None,
@@ -121,13 +134,14 @@ impl VulkanMachine {
             cells,
             inputs: (0..program.inputs.len()).map(|_| Port::default()).collect(),
             outputs: (0..program.outputs.len()).map(|_| Port::default()).collect(),
-            main: None,
+            main: Vec::new(),
             timestamps,
             profiling,
             rerecord: std::env::var("CALDERA_NO_CACHE").is_ok_and(|v| v == "1"),
             copies: Vec::new(),
+            spare: Vec::new(),
             row_copies: HashMap::new(),
-            scratch: Vec::new(),
+            scratch: Batches::default(),
             extents: [0; 16],
             submits: 0,
         })
@@ -148,7 +162,7 @@ impl VulkanMachine {
         keys.sort_by_key(|k| (k.kernel.index(), k.spec.clone()));
         keys.dedup();
         self.device.warm_up(&keys)?;
-        if self.main.is_none() || self.rerecord {
+        if self.main.is_empty() || self.rerecord {
             self.record()?;
         }
         Ok(())
@@ -187,33 +201,49 @@ impl VulkanMachine {
             }
             pushes.push(push);
         }
+        self.main.drain(..).for_each(|commands| self.recorder.free(commands));
+        let parts = program.steps.len().div_ceil(STEPS_OF_A_PART).max(1);
+        for part in 0..parts {
+            match self.record_part(part, parts, &pushes) {
+                Ok(commands) => self.main.push(commands),
+                Err(error) => {
+                    self.main.drain(..).for_each(|commands| self.recorder.free(commands));
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn record_part(&self, part: usize, parts: usize, pushes: &[Vec<u8>]) -> Result<Commands> {
+        let first = part * STEPS_OF_A_PART;
+        let last = self.program.steps.len().min(first + STEPS_OF_A_PART);
         let timestamps = self.timestamps.as_ref();
         let fill = |r: &crate::vulkan::Recording| {
-            r.transfers_to_kernels();
-            r.kernels_to_kernels();
-            if let Some(t) = timestamps {
-                r.reset_timestamps(t);
-                r.timestamp(t, 0);
+            if part == 0 {
+                r.transfers_to_kernels();
+                r.kernels_to_kernels();
+                if let Some(t) = timestamps {
+                    r.reset_timestamps(t);
+                    r.timestamp(t, 0);
+                }
             }
-            for (i, (step, push)) in program.steps.iter().zip(&pushes).enumerate() {
+            for i in first..last {
+                let step = &self.program.steps[i];
                 if step.barrier {
                     r.kernels_to_kernels();
                 }
-                r.dispatch(&Self::key(step), push, step.groups)?;
+                r.dispatch(&Self::key(step), &pushes[i], step.groups)?;
                 if let Some(t) = timestamps {
                     r.timestamp(t, i as u32 + 1);
                 }
             }
-            r.kernels_to_host();
+            if part + 1 == parts {
+                r.kernels_to_host();
+            }
             Ok(())
         };
-        match &self.main {
-            Some(commands) => self.recorder.rerecord(commands, fill),
-            None => {
-                self.main = Some(self.recorder.record(fill)?);
-                Ok(())
-            }
-        }
+        if part + 1 == parts { self.recorder.record(fill) } else { self.recorder.record_part(fill) }
     }
 
     fn port_of(&self, root: Root) -> Option<&Port> {
@@ -344,7 +374,7 @@ impl VulkanMachine {
     /// One submit: uploads, the program, feeds, downloads.
     pub fn submit(&mut self, given: &[bool], wanted: &[usize], run: RunNumbers) -> Result<()> {
         self.prepare()?;
-        if self.main.is_none() || self.rerecord {
+        if self.main.is_empty() || self.rerecord {
             self.warm_up()?;
         }
         for &j in wanted {
@@ -408,12 +438,25 @@ impl VulkanMachine {
         Ok(self.location_buffer(location)?.address() + location.offset as u64)
     }
 
-    /// From now on the output is copied to the buffer after every run.
-    pub fn add_copy(&mut self, output: usize, to: Arc<Buffer>, is_feed: bool) -> Result<()> {
-        let ty = &self.program.outputs[output].ty;
-        let copy = DeviceCopy::new(&self.device, &self.recorder, ty.element.bytes(), ty.bytes())?;
-        self.copies.push(OutputCopy { output, to, is_feed, copy });
+    /// From now on these outputs are copied to these buffers after every run: output, buffer, and whether it is a feed. What was recorded for an
+    /// output before serves again.
+    pub fn set_copies(&mut self, wanted: Vec<(usize, Arc<Buffer>, bool)>) -> Result<()> {
+        self.spare.extend(self.copies.drain(..).map(|c| (c.output, c.copy)));
+        for (output, to, is_feed) in wanted {
+            let copy = match self.spare.iter().position(|s| s.0 == output) {
+                Some(i) => self.spare.swap_remove(i).1,
+                None => {
+                    let ty = &self.program.outputs[output].ty;
+                    DeviceCopy::new(&self.device, &self.recorder, ty.element.bytes(), ty.bytes())?
+                }
+            };
+            self.copies.push(OutputCopy { output, to, is_feed, copy });
+        }
         Ok(())
+    }
+
+    pub fn has_copies(&self) -> bool {
+        !self.copies.is_empty()
     }
 
     /// Sets addresses and lengths of all copies; needed before a run whenever a binding or the extent has changed.

@@ -9,6 +9,7 @@ use gpu_allocator::vulkan::{Allocator, AllocatorCreateDesc};
 use super::bfloat16;
 use super::caps::{Features, Masks, PhysicalDevice};
 use super::failed;
+use super::fault::{self, Faults};
 use super::instance::Instance;
 use super::pipeline::Pipelines;
 use crate::kernels::Caps;
@@ -38,8 +39,13 @@ pub struct Device {
 }
 
 impl Device {
-    /// Opens a device. `hidden` features are treated as absent.
-    pub fn open(instance: &Arc<Instance>, physical: PhysicalDevice, hidden: Masks) -> Result<Arc<Self>> {
+    /// Opens a device. `hidden` features are treated as absent; `faults` makes calls of it fail.
+    pub fn open(
+        instance: &Arc<Instance>,
+        physical: PhysicalDevice,
+        hidden: Masks,
+        faults: Option<Arc<Faults>>,
+    ) -> Result<Arc<Self>> {
         let (features, caps) = physical.caps(hidden);
         if let Some(missing) = features.missing_essential() {
             bail!(Unsupported, "device \"{}\" lacks {missing}", physical.name);
@@ -47,6 +53,10 @@ impl Device {
         let Some(family) = physical.queue_family else { bail!(Unsupported, "device \"{}\" has no compute queue", physical.name) };
         let _alone = life();
         let raw = create(instance, &physical, &features, family)?;
+        let raw = match faults {
+            Some(faults) => fault::hooked(&raw, faults),
+            None => raw,
+        };
         // SAFETY: the device was made with one queue of this family.
         let queue = unsafe { raw.get_device_queue(family, 0) };
         let allocator = Allocator::new(&AllocatorCreateDesc {
@@ -60,6 +70,7 @@ impl Device {
         let allocator = match allocator {
             Ok(allocator) => allocator,
             Err(e) => {
+                fault::forget(raw.handle());
                 // SAFETY: nothing was made of the device yet.
                 unsafe { raw.destroy_device(None) };
                 return Err(error!(Internal, "the memory allocator did not start: {e}"));
@@ -130,11 +141,11 @@ impl Device {
     }
 
     /// Submits; the queue is locked for the call alone.
-    pub(super) fn submit(&self, info: vk::SubmitInfo) -> Result<()> {
+    pub(super) fn submit(&self, batches: &[vk::SubmitInfo]) -> Result<()> {
         self.check()?;
         let queue = self.queue.lock().map_err(|_| error!(Internal, "a submit failed before"))?;
-        // SAFETY: the queue is locked; the command buffers in `info` are recorded and not in flight (their owners see to it).
-        unsafe { self.raw.queue_submit(*queue, &[info], vk::Fence::null()) }.map_err(|r| self.noted(failed("vkQueueSubmit", r)))
+        // SAFETY: the queue is locked; the command buffers are recorded and not in flight (their owners see to it).
+        unsafe { self.raw.queue_submit(*queue, batches, vk::Fence::null()) }.map_err(|r| self.noted(failed("vkQueueSubmit", r)))
     }
 
     /// Bytes of device memory in use and reserved by Caldera.
@@ -157,6 +168,7 @@ impl Drop for Device {
             if let Ok(mut allocator) = self.allocator.lock() {
                 allocator.take();
             }
+            fault::forget(self.raw.handle());
             self.raw.destroy_device(None);
         }
     }

@@ -10,6 +10,8 @@ use super::device::Device;
 use super::failed;
 use crate::{Result, ensure, error};
 
+const COHERENT: vk::MemoryPropertyFlags = vk::MemoryPropertyFlags::HOST_COHERENT;
+
 /// Who reads and writes a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryKind {
@@ -34,13 +36,8 @@ impl VulkanBuffer {
     /// A buffer of at least one byte. `what` names it in errors.
     pub fn new(device: &Arc<Device>, what: &str, bytes: usize, kind: MemoryKind) -> Result<Self> {
         device.check()?;
-        let size = bytes.max(16) as u64;
-        ensure!(
-            size <= device.physical().max_allocation,
-            OutOfMemory,
-            "{what} needs {size} bytes, the device allocates at most {} at once",
-            device.physical().max_allocation
-        );
+        Self::check_size(device, what, bytes)?;
+        let size = bytes.max(1).next_multiple_of(16) as u64;
         let usage = vk::BufferUsageFlags::STORAGE_BUFFER
             | vk::BufferUsageFlags::TRANSFER_SRC
             | vk::BufferUsageFlags::TRANSFER_DST
@@ -66,13 +63,25 @@ impl VulkanBuffer {
             })
         })?;
         let allocation = allocation.map_err(|e| error!(OutOfMemory, "{what} needs {size} bytes of device memory: {e}"))?;
-        // SAFETY: the memory fits the buffer's requirements and is bound once.
-        unsafe { device.raw().bind_buffer_memory(raw, allocation.memory(), allocation.offset()) }.map_err(|r| failed(what, r))?;
+        // The host reads and writes mapped memory without flushing it, so what was got matters, not what was asked for.
+        let coherent = allocation.mapped_ptr().is_none() || allocation.memory_properties().contains(COHERENT);
+        // SAFETY: the memory of an allocation lives as long as it does.
+        let (memory, offset) = (unsafe { allocation.memory() }, allocation.offset());
         buffer.allocation = Some(allocation);
+        ensure!(coherent, Internal, "{what}: the device gave memory that is not coherent with the host");
+        // SAFETY: the memory fits the buffer's requirements and is bound once.
+        unsafe { device.raw().bind_buffer_memory(raw, memory, offset) }.map_err(|r| failed(what, r))?;
         // SAFETY: the buffer has memory and the usage flag that an address needs.
         buffer.address = unsafe { device.raw().get_buffer_device_address(&vk::BufferDeviceAddressInfo::default().buffer(raw)) };
         device.count_allocation();
         Ok(buffer)
+    }
+
+    /// Refuses what no device memory of this device can hold.
+    pub fn check_size(device: &Device, what: &str, bytes: usize) -> Result<()> {
+        let most = device.physical().max_allocation;
+        ensure!(bytes as u64 <= most, OutOfMemory, "{what} needs {bytes} bytes, the device allocates at most {most} at once");
+        Ok(())
     }
 
     /// The device address of its first byte.
@@ -84,7 +93,7 @@ impl VulkanBuffer {
         self.bytes
     }
 
-    /// The mapped bytes; none for device memory. Host-visible memory that gpu-allocator gives is coherent.
+    /// The mapped bytes; none for device memory. They are coherent: what one side writes the other sees without a flush.
     pub fn mapped(&self) -> Option<&[u8]> {
         self.allocation.as_ref().and_then(Allocation::mapped_slice).map(|s| &s[..self.bytes])
     }

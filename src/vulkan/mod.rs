@@ -3,6 +3,7 @@
 mod bfloat16;
 mod caps;
 mod device;
+mod fault;
 mod instance;
 mod memory;
 mod pipeline;
@@ -11,10 +12,11 @@ mod transfer;
 
 pub use caps::{DeviceKind, Features, Masks, PhysicalDevice};
 pub use device::Device;
+pub use fault::{Countdown, Faults};
 pub use instance::Instance;
 pub use memory::{MemoryKind, VulkanBuffer};
 pub use pipeline::PipelineKey;
-pub use recorder::{Commands, Copy, Recorder, Recording, Timeline, Timestamps};
+pub use recorder::{Batches, Commands, Copy, Recorder, Recording, Timeline, Timestamps};
 pub use transfer::Transfer;
 
 use ash::vk;

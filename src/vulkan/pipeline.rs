@@ -49,8 +49,14 @@ impl Pipelines {
         let layout = unsafe { device.create_pipeline_layout(&info, None) }.map_err(|r| failed("a pipeline layout", r))?;
         let info = vk::PipelineCacheCreateInfo::default().initial_data(blob);
         // SAFETY: the driver checks the header of the blob; `load` has checked it before.
-        let cache = unsafe { device.create_pipeline_cache(&info, None) }.map_err(|r| failed("a pipeline cache", r))?;
-        Ok(*guard.insert(Shared { layout, cache }))
+        match unsafe { device.create_pipeline_cache(&info, None) } {
+            Ok(cache) => Ok(*guard.insert(Shared { layout, cache })),
+            Err(r) => {
+                // SAFETY: nobody has seen the layout.
+                unsafe { device.destroy_pipeline_layout(layout, None) };
+                Err(failed("a pipeline cache", r))
+            }
+        }
     }
 
     /// # Safety

@@ -18,7 +18,11 @@ pub struct Recorder {
 }
 
 /// A recorded command buffer; it may be submitted any number of times, one after the other.
-pub struct Commands(vk::CommandBuffer);
+pub struct Commands {
+    raw: vk::CommandBuffer,
+    /// The next command buffer goes into another batch of the submit, so that a driver may take a breath between them.
+    breaks: bool,
+}
 
 /// A copy within or between buffers.
 #[derive(Clone, Copy, Debug)]
@@ -47,30 +51,35 @@ impl Recorder {
         let info = vk::CommandBufferAllocateInfo::default().command_pool(self.pool).command_buffer_count(1);
         // SAFETY: the pool is of this device and used by its owner alone.
         let raw = unsafe { self.device.raw().allocate_command_buffers(&info) }.map_err(|r| failed("a command buffer", r))?[0];
-        let commands = Commands(raw);
-        self.fill(&commands, fill)?;
-        Ok(commands)
+        let commands = Commands { raw, breaks: false };
+        match self.fill(&commands, fill) {
+            Ok(()) => Ok(commands),
+            Err(error) => {
+                self.free(commands);
+                Err(error)
+            }
+        }
     }
 
-    /// Records anew into a command buffer that is not in flight.
-    pub fn rerecord(&self, commands: &Commands, fill: impl FnOnce(&Recording) -> Result<()>) -> Result<()> {
-        self.fill(commands, fill)
+    /// As `record`, for one part of work that is too long for one batch.
+    pub fn record_part(&self, fill: impl FnOnce(&Recording) -> Result<()>) -> Result<Commands> {
+        Ok(Commands { breaks: true, ..self.record(fill)? })
     }
 
     /// Gives back a command buffer that is not in flight.
     pub fn free(&self, commands: Commands) {
         // SAFETY: it was allocated from this pool; the caller has waited for it.
-        unsafe { self.device.raw().free_command_buffers(self.pool, &[commands.0]) };
+        unsafe { self.device.raw().free_command_buffers(self.pool, &[commands.raw]) };
     }
 
     fn fill(&self, commands: &Commands, fill: impl FnOnce(&Recording) -> Result<()>) -> Result<()> {
         let device = self.device.raw();
         // SAFETY: the buffer was allocated from this pool and is not in flight.
-        unsafe { device.begin_command_buffer(commands.0, &vk::CommandBufferBeginInfo::default()) }
+        unsafe { device.begin_command_buffer(commands.raw, &vk::CommandBufferBeginInfo::default()) }
             .map_err(|r| failed("recording", r))?;
-        fill(&Recording { device: &self.device, raw: commands.0, layout: self.device.pipeline_layout()? })?;
+        fill(&Recording { device: &self.device, raw: commands.raw, layout: self.device.pipeline_layout()? })?;
         // SAFETY: as above, recording was begun.
-        unsafe { device.end_command_buffer(commands.0) }.map_err(|r| failed("recording", r))
+        unsafe { device.end_command_buffer(commands.raw) }.map_err(|r| failed("recording", r))
     }
 }
 
@@ -147,6 +156,12 @@ impl Recording<'_> {
         unsafe { self.device.raw().cmd_copy_buffer(self.raw, from.raw, to.raw, &[region]) };
     }
 
+    /// Fills a buffer with zeros.
+    pub fn clear(&self, buffer: &VulkanBuffer) {
+        // SAFETY: the buffer is of this device; its size is a multiple of 4.
+        unsafe { self.device.raw().cmd_fill_buffer(self.raw, buffer.raw, 0, vk::WHOLE_SIZE, 0) };
+    }
+
     pub fn reset_timestamps(&self, timestamps: &Timestamps) {
         // SAFETY: the pool is of this device.
         unsafe { self.device.raw().cmd_reset_query_pool(self.raw, timestamps.pool, 0, timestamps.count) };
@@ -181,7 +196,7 @@ impl Timestamps {
         let flags = vk::QueryResultFlags::TYPE_64 | vk::QueryResultFlags::WAIT;
         // SAFETY: the pool is of this device, the work that writes it has been submitted.
         unsafe { self.device.raw().get_query_pool_results(self.pool, 0, &mut ticks, flags) }
-            .map_err(|r| failed("timestamps", r))?;
+            .map_err(|r| self.device.noted(failed("timestamps", r)))?;
         let period = f64::from(self.device.physical().timestamp_period);
         Ok(ticks.into_iter().map(|t| t as f64 * period).collect())
     }
@@ -191,6 +206,41 @@ impl Drop for Timestamps {
     fn drop(&mut self) {
         // SAFETY: the owner waits for its work before it drops the pool.
         unsafe { self.device.raw().destroy_query_pool(self.pool, None) };
+    }
+}
+
+/// The batches of a submit, reused so that a steady run allocates nothing.
+#[derive(Default)]
+pub struct Batches {
+    raw: Vec<vk::CommandBuffer>,
+    /// Where each batch but the last ends.
+    breaks: Vec<usize>,
+    infos: Vec<vk::SubmitInfo<'static>>,
+}
+
+// SAFETY: the pointers in `infos` are set and used within one `Timeline::submit`, where the whole is borrowed.
+unsafe impl Send for Batches {}
+// SAFETY: as above.
+unsafe impl Sync for Batches {}
+
+impl Batches {
+    fn fill<'a>(&mut self, commands: impl Iterator<Item = &'a Commands>) {
+        self.raw.clear();
+        self.breaks.clear();
+        self.infos.clear();
+        for c in commands {
+            self.raw.push(c.raw);
+            if c.breaks {
+                self.breaks.push(self.raw.len());
+            }
+        }
+        let mut start = 0;
+        for &end in self.breaks.iter().chain([&self.raw.len()]) {
+            let part = &self.raw[start..end];
+            let (command_buffer_count, p_command_buffers) = (part.len() as u32, part.as_ptr());
+            self.infos.push(vk::SubmitInfo { command_buffer_count, p_command_buffers, ..Default::default() });
+            start = end;
+        }
     }
 }
 
@@ -214,14 +264,17 @@ impl Timeline {
     }
 
     /// Submits command buffers in order, in one submit.
-    pub fn submit<'a>(&mut self, commands: impl Iterator<Item = &'a Commands>, scratch: &mut Vec<vk::CommandBuffer>) -> Result<()> {
-        scratch.clear();
-        scratch.extend(commands.map(|c| c.0));
+    pub fn submit<'a>(&mut self, commands: impl Iterator<Item = &'a Commands>, scratch: &mut Batches) -> Result<()> {
+        scratch.fill(commands);
         let values = [self.submitted + 1];
         let semaphores = [self.semaphore];
-        let mut timeline = vk::TimelineSemaphoreSubmitInfo::default().signal_semaphore_values(&values);
-        let info = vk::SubmitInfo::default().command_buffers(scratch).signal_semaphores(&semaphores).push_next(&mut timeline);
-        self.device.submit(info)?;
+        let timeline = vk::TimelineSemaphoreSubmitInfo::default().signal_semaphore_values(&values);
+        if let Some(last) = scratch.infos.last_mut() {
+            last.p_next = (&raw const timeline).cast();
+            last.signal_semaphore_count = 1;
+            last.p_signal_semaphores = semaphores.as_ptr();
+        }
+        self.device.submit(&scratch.infos)?;
         self.submitted += 1;
         Ok(())
     }

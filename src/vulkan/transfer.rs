@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::device::Device;
 use super::memory::{MemoryKind, VulkanBuffer};
-use super::recorder::{Copy, Recorder, Timeline};
+use super::recorder::{Batches, Copy, Recorder, Timeline};
 use crate::{Result, ensure, error};
 
 /// Bytes of the staging buffer.
@@ -19,6 +19,7 @@ pub struct Transfer {
 struct Inner {
     timeline: Timeline,
     recorder: Recorder,
+    batches: Batches,
     upload: VulkanBuffer,
     download: Option<VulkanBuffer>,
 }
@@ -29,6 +30,7 @@ impl Transfer {
             inner: Mutex::new(Inner {
                 timeline: Timeline::new(device)?,
                 recorder: Recorder::new(device)?,
+                batches: Batches::default(),
                 upload: VulkanBuffer::new(device, "the upload staging buffer", STAGING, MemoryKind::Upload)?,
                 download: None,
             }),
@@ -91,6 +93,18 @@ impl Transfer {
         })
     }
 
+    /// Fills a buffer with zeros.
+    pub fn clear(&self, buffer: &VulkanBuffer) -> Result<()> {
+        self.locked(|inner| {
+            let commands = inner.recorder.record(|r| {
+                r.clear(buffer);
+                r.transfers_to_kernels();
+                Ok(())
+            })?;
+            inner.finish(commands)
+        })
+    }
+
     /// Copies bytes on the device.
     pub fn copy(&self, from: &VulkanBuffer, to: &VulkanBuffer, copy: Copy) -> Result<()> {
         self.locked(|inner| {
@@ -107,7 +121,11 @@ impl Transfer {
 
 impl Inner {
     fn finish(&mut self, commands: super::recorder::Commands) -> Result<()> {
-        self.timeline.submit([&commands].into_iter(), &mut Vec::new())?;
+        if let Err(error) = self.timeline.submit([&commands].into_iter(), &mut self.batches) {
+            self.recorder.free(commands);
+            return Err(error);
+        }
+        // What may still be in flight after an error goes with the pool.
         self.timeline.wait(Duration::MAX)?;
         self.recorder.free(commands);
         Ok(())
