@@ -1,31 +1,32 @@
 #version 460
-// Reductions over any axes. KIND: 0 Sum, 1 Mean, 2 Max, 3 Min, 4 Prod, 5 SumSquare, 6 L1, 7 L2, 8 LogSum, 9 LogSumExp. y has `outputs` elements, each of
-// `len` elements of x. GROUPED: a workgroup makes one output; else each invocation makes one (the kept inner axis is then dense, so that
-// neighbours read neighbours). table, four words an axis, innermost first: size, multiplier, shift, stride; the kept axes, then the reduced.
-// The order of additions is fixed. Offsets are below 2^31 elements.
+// Reductions of lines. KIND: 0 Sum, 1 Mean, 2 Max, 3 Min, 4 Prod, 5 SumSquare, 6 L1, 7 L2, 8 LogSum, 9 LogSumExp. x, and y with an element a line:
+// common/lines.glsl. Several axes, and long lines in parts, take several stages. FIRST: x is of type T, else it is what an earlier stage left,
+// of the type that is computed with. LAST: y is of type T and of one part, else it has the joined elements, part after part, each of all lines.
+// count: elements of x that one element of the last y is made of. The order of additions is fixed.
 #include "common/types.glsl"
 #include "common/math.glsl"
-#include "movement/unit.glsl"
 
-layout(local_size_x = 256) in;
-layout(constant_id = 0) const uint KIND = 0u;
-layout(constant_id = 1) const bool GROUPED = true;
+layout(constant_id = 10) const uint KIND = 0u;
+layout(constant_id = 11) const bool FIRST = true;
+layout(constant_id = 12) const bool LAST = true;
+#define LINE_BYTES (FIRST ? T_BYTES : PART_BYTES)
+#include "common/lines.glsl"
+
+layout(local_size_x = GROUP) in;
 layout(push_constant) uniform Push {
-    uvec2 x, y, table;
-    uint outputs, len, kept, reduced;
+    uvec2 x, y;
+    LINES
+    float count;
 } p;
 
-#define X T_compute
-#if defined(T_f32) || defined(T_f16) || defined(T_bf16)
-#define IS_FLOAT 1
-#define LOWEST (-INF)
-#define HIGHEST INF
-#elif defined(T_f64)
-#define IS_FLOAT 1
+#if defined(T_f64)
 #define LOWEST (-INF64)
 #define HIGHEST INF64
+#elif defined(IS_FLOAT)
+#define LOWEST (-INF)
+#define HIGHEST INF
 #elif defined(T_i8) || defined(T_i16) || defined(T_i32) || defined(T_i64)
-#define IS_SIGNED 1
+#define IS_SIGNED
 #define LOWEST (X(-1) << int(T_BYTES * 8u - 1u))
 #define HIGHEST (~LOWEST)
 #else
@@ -33,21 +34,7 @@ layout(push_constant) uniform Push {
 #define HIGHEST (T_BYTES >= 4u ? ~X(0) : (X(1) << int(T_BYTES * 8u & 31u)) - X(1))
 #endif
 
-shared X part[256];
-uvec2 x;
-
-uint offset_of(uint i, uint from, uint axes) {
-    uint at = 0u;
-    for (uint a = 0u; a < axes; ++a) {
-        uvec4 axis = ref_u32x4(p.table).v[from + a];
-        uint q = a + 1u < axes ? divide(i, axis.y, axis.z) : 0u;
-        at += (i - q * axis.x) * axis.w;
-        i = q;
-    }
-    return at;
-}
-
-X start() { return KIND == 2u || KIND == 9u ? X(LOWEST) : KIND == 3u ? X(HIGHEST) : KIND == 4u ? X(1) : X(0); }
+X start() { return KIND == 2u ? X(LOWEST) : KIND == 3u ? X(HIGHEST) : KIND == 4u ? X(1) : X(0); }
 
 X join(X a, X b) {
     if (KIND == 2u || KIND == 3u) {
@@ -61,6 +48,7 @@ X join(X a, X b) {
 }
 
 X transformed(X v) {
+    if (!FIRST) return v;
     if (KIND == 5u || KIND == 7u) return v * v;
 #if defined(IS_FLOAT) || defined(IS_SIGNED)
     if (KIND == 6u) return v < X(0) ? -v : v;
@@ -68,57 +56,106 @@ X transformed(X v) {
     return v;
 }
 
-// The result of all invocations of the workgroup (or of this one alone).
-X combine(X v, bool by_max) {
-    if (!GROUPED) return v;
-    uint lane = gl_LocalInvocationID.x;
-    barrier();
-    part[lane] = v;
-    barrier();
-    for (uint step = 128u; step > 0u; step >>= 1) {
-        if (lane < step) {
-            X a = part[lane], b = part[lane + step];
+X finished(X v) {
 #ifdef IS_FLOAT
-            if (by_max) part[lane] = is_nan(a) ? a : is_nan(b) ? b : max(a, b);
-            else
+    if (!LAST) return v;
+    if (KIND == 1u) return v / X(p.count);
+    if (KIND == 7u) return sqrt(v);
+    if (KIND == 8u) return m_log(v);
 #endif
-                part[lane] = KIND == 9u ? a + b : join(a, b);
-        }
-        barrier();
+    return v;
+}
+
+TEAM_AREA(area, X)
+TEAM(join_all, X, area, join)
+
+Span s;
+uvec2 x;
+
+void fetch(uint i, out X v[EACH]) {
+    uvec2 at = step_address(x, s, i, p.stride);
+#ifdef PIECES // FIRST, or both types are one
+    load_step(at, v);
+#else
+    v[0] = FIRST ? T_load(at, 0u) : PART_load(at, 0u);
+#endif
+}
+
+// Loads of an invocation that are on their way together.
+const uint AHEAD = EACH > 8u ? 1u : EACH > 4u ? 2u : 4u;
+
+// Runs `body` for each element v of this invocation, e being its number in the step.
+#define EVERY(body)                                                                                                              \
+    {                                                                                                                            \
+        uint i = s.begin + s.slice;                                                                                              \
+        for (; i + (AHEAD - 1u) * LANES < s.end; i += AHEAD * LANES) {                                                           \
+            X ahead[AHEAD * EACH], step[EACH];                                                                                   \
+            [[unroll]] for (uint k = 0u; k < AHEAD; ++k) {                                                                       \
+                fetch(i + k * LANES, step);                                                                                      \
+                [[unroll]] for (uint e = 0u; e < EACH; ++e) ahead[k * EACH + e] = step[e];                                       \
+            }                                                                                                                    \
+            [[unroll]] for (uint k = 0u; k < AHEAD; ++k) {                                                                       \
+                [[unroll]] for (uint e = 0u; e < EACH; ++e) {                                                                    \
+                    X v = ahead[k * EACH + e];                                                                                   \
+                    body                                                                                                         \
+                }                                                                                                                \
+            }                                                                                                                    \
+        }                                                                                                                        \
+        for (; i < s.end; i += LANES) {                                                                                          \
+            X step[EACH];                                                                                                        \
+            fetch(i, step);                                                                                                      \
+            [[unroll]] for (uint e = 0u; e < EACH; ++e) {                                                                        \
+                X v = step[e];                                                                                                   \
+                body                                                                                                             \
+            }                                                                                                                    \
+        }                                                                                                                        \
     }
-    return part[0];
+
+#ifdef IS_FLOAT
+// Sums of exponentials as pairs: y * exp(x).
+X2 join_powers(X2 a, X2 b) {
+    bool first = a.x > b.x;
+    X2 more = first ? a : b, less = first ? b : a;
+    // Of equal ones, infinities too, no difference is taken.
+    return X2(more.x, more.y + less.y * (a.x == b.x ? X(1) : exp_below(less.x - more.x)));
+}
+TEAM_AREA(area_of_powers, X2)
+TEAM(join_all_powers, X2, area_of_powers, join_powers)
+
+void log_sum_exp(out X r[WIDTH]) {
+    X2 sums[EACH], all[WIDTH];
+    [[unroll]] for (uint e = 0u; e < EACH; ++e) sums[e] = X2(LOWEST, 0);
+    EVERY(sums[e] = is_nan(v) ? X2(sums[e].x, v) : join_powers(sums[e], X2(v, 1));)
+    [[unroll]] for (uint w = 0u; w < WIDTH; ++w) all[w] = sums[w];
+    [[unroll]] for (uint e = WIDTH; e < EACH; ++e) all[0] = join_powers(all[0], sums[e]);
+    join_all_powers(all);
+    [[unroll]] for (uint w = 0u; w < WIDTH; ++w) r[w] = all[w].x + m_log(all[w].y);
+}
+#endif
+
+void join_line(out X r[WIDTH]) {
+    X all[EACH];
+    [[unroll]] for (uint e = 0u; e < EACH; ++e) all[e] = start();
+    EVERY(all[e] = join(all[e], transformed(v));)
+    [[unroll]] for (uint w = 0u; w < WIDTH; ++w) r[w] = all[w];
+    [[unroll]] for (uint e = WIDTH; e < EACH; ++e) r[0] = join(r[0], all[e]);
+    join_all(r);
 }
 
 void main() {
-    uint group = group_index(), lane = gl_LocalInvocationID.x;
-    uint output_index = GROUPED ? group : group * 256u + lane;
-    if (output_index >= p.outputs) return;
+    s = span_of(p.blocks, p.inner, p.steps, p.parts, p.chunk);
     x = resolve(p.x);
-    uint base = offset_of(output_index, 0u, p.kept), first = GROUPED ? lane : 0u, step = GROUPED ? 256u : 1u;
-    X v = start();
+    uvec2 y = resolve(p.y);
+    X r[WIDTH];
 #ifdef IS_FLOAT
-    if (KIND == 9u) {
-        for (uint i = first; i < p.len; i += step) {
-            X e = T_load(x, base + offset_of(i, p.kept, p.reduced));
-            v = is_nan(v) ? v : is_nan(e) ? e : max(v, e);
-        }
-        X most = combine(v, true), total = X(0);
-        if (is_nan(most) || is_inf(most)) {
-            v = most;
-        } else {
-            for (uint i = first; i < p.len; i += step) total += m_exp(T_load(x, base + offset_of(i, p.kept, p.reduced)) - most);
-            v = most + m_log(combine(total, false));
-        }
-    } else
+    if (KIND == 9u) log_sum_exp(r);
+    else
 #endif
-    {
-        for (uint i = first; i < p.len; i += step) v = join(v, transformed(T_load(x, base + offset_of(i, p.kept, p.reduced))));
-        v = combine(v, false);
-#ifdef IS_FLOAT
-        if (KIND == 1u) v = v / X(p.len);
-        if (KIND == 7u) v = sqrt(v);
-        if (KIND == 8u) v = m_log(v);
-#endif
+        join_line(r);
+    if (!s.valid || s.slice > 0u) return;
+    [[unroll]] for (uint w = 0u; w < WIDTH; ++w) {
+        uint line = s.block * WIDTH + w;
+        if (LAST) T_store(advance(y, line, T_BYTES), 0u, finished(r[w]));
+        else PART_store(advance(y, s.part * (p.blocks * WIDTH) + line, PART_BYTES), 0u, r[w]);
     }
-    if (!GROUPED || lane == 0u) T_store(resolve(p.y), output_index, v);
 }

@@ -27,15 +27,14 @@ TEAM_AREA(area, X)
 TEAM(join_sum, X, area, add)
 TEAM(join_most, X, area, larger)
 
-const uint ROOM = HELD * EACH;
-X held[ROOM];
+X held[MOST_HELD * EACH];
 Span s;
 // Of each line of the block: its maximum (0 where that is -inf, so that only NaN makes NaN), and the sum of exponentials.
-X most[PIECE], total[PIECE];
+X most[WIDTH], total[WIDTH];
 
 uint step_of(uint k) { return s.begin + s.slice + k * LANES; }
 
-void put(uint i, X v[PIECE]) { store_step(step_address(resolve(p.y), s, i, p.stride), v); }
+void put(uint i, X v[EACH]) { store_step(step_address(resolve(p.y), s, i, p.stride), v); }
 
 uvec2 stat_address(uint part, uint w) { return advance(resolve(p.stats), part * (p.blocks * WIDTH) + s.block * WIDTH + w, 2u * PART_BYTES); }
 
@@ -50,20 +49,29 @@ void measure() {
         most[w] = LOWEST;
         total[w] = X(0);
     }
-    [[unroll]] for (uint k = 0u; k < HELD; ++k) {
-        X v[PIECE];
-        [[unroll]] for (uint e = 0u; e < EACH; ++e) v[e] = LOWEST;
-        if (step_of(k) < s.end) load_step(step_address(x, s, step_of(k), p.stride), v);
-        [[unroll]] for (uint e = 0u; e < EACH; ++e) held[k * EACH + e] = v[e];
+    [[unroll]] for (uint k = 0u; k < MOST_HELD; ++k) {
+        if (k < HELD) {
+            X v[EACH];
+            [[unroll]] for (uint e = 0u; e < EACH; ++e) v[e] = LOWEST;
+            if (step_of(k) < s.end) load_step(step_address(x, s, step_of(k), p.stride), v);
+            [[unroll]] for (uint e = 0u; e < EACH; ++e) held[k * EACH + e] = v[e];
+        }
     }
-    [[unroll]] for (uint n = 0u; n < ROOM; ++n) most[LINE_OF(n % EACH)] = max(most[LINE_OF(n % EACH)], held[n]);
+    [[unroll]] for (uint k = 0u; k < MOST_HELD; ++k) {
+        if (k < HELD) {
+            [[unroll]] for (uint e = 0u; e < EACH; ++e) most[LINE_OF(e)] = max(most[LINE_OF(e)], held[k * EACH + e]);
+        }
+    }
     join_most(most);
     keep_finite();
-    [[unroll]] for (uint n = 0u; n < ROOM; ++n) {
-        const uint w = LINE_OF(n % EACH);
-        X d = held[n] - most[w], e = exp_below(d);
-        held[n] = LOG ? d : e;
-        total[w] += e;
+    [[unroll]] for (uint k = 0u; k < MOST_HELD; ++k) {
+        if (k < HELD) {
+            [[unroll]] for (uint e = 0u; e < EACH; ++e) {
+                X d = held[k * EACH + e] - most[LINE_OF(e)], power = exp_below(d);
+                held[k * EACH + e] = LOG ? d : power;
+                total[LINE_OF(e)] += power;
+            }
+        }
     }
     join_sum(total);
 }
@@ -107,7 +115,7 @@ void main() {
         settle();
         uvec2 x = resolve(p.x);
         for (uint i = step_of(0u); i < s.end; i += LANES) {
-            X v[PIECE];
+            X v[EACH];
             load_step(step_address(x, s, i, p.stride), v);
             [[unroll]] for (uint e = 0u; e < EACH; ++e) {
                 X d = v[e] - most[LINE_OF(e)];
@@ -128,9 +136,11 @@ void main() {
         return;
     }
     settle();
-    [[unroll]] for (uint k = 0u; k < HELD; ++k) {
-        X v[PIECE];
-        [[unroll]] for (uint e = 0u; e < EACH; ++e) v[e] = finished(held[k * EACH + e], e);
-        if (step_of(k) < s.end) put(step_of(k), v);
+    [[unroll]] for (uint k = 0u; k < MOST_HELD; ++k) {
+        if (k < HELD && step_of(k) < s.end) {
+            X v[EACH];
+            [[unroll]] for (uint e = 0u; e < EACH; ++e) v[e] = finished(held[k * EACH + e], e);
+            put(step_of(k), v);
+        }
     }
 }

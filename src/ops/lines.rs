@@ -16,7 +16,18 @@ pub struct Lines {
     pub element: ElementType,
 }
 
-/// The specialization and push constants of lines.glsl.
+/// What is computed with for a type, and how that lies in memory between stages.
+pub fn part_element(element: ElementType) -> ElementType {
+    use ElementType::*;
+    match element {
+        F16 | Bf16 => F32,
+        I8 | I16 => I32,
+        U8 | U16 => U32,
+        other => other,
+    }
+}
+
+/// The variant, the specialization and push constants of lines.glsl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Invocations of a workgroup: 256 or 1024.
@@ -46,6 +57,10 @@ const RUN: usize = 128;
 const SHORTEST_RUN: usize = 64;
 /// Elements below which a part is not worth its second reading.
 const SHORTEST_PART: usize = 2048;
+
+/// Steps below which a part of a scan is not worth it, and parts above which each has too many sums before it.
+const SHORTEST_SCAN: usize = 32;
+const MOST_SCANS: usize = 512;
 
 /// Workgroups that fill a large GPU (132 multiprocessors of an H200, rounded down). A software driver has a few threads.
 fn full(caps: &Caps) -> usize {
@@ -105,6 +120,32 @@ impl Lines {
         Plan { held: plan.chunk.div_ceil(lanes).next_power_of_two(), ..plan }
     }
 
+    /// Lines that are read once.
+    pub fn streamed(&self, caps: &Caps, vec: bool) -> Plan {
+        let plan = self.layout(vec);
+        let columns = self.columns(&plan, GROUP)[0];
+        let least = if plan.across { 1 } else { plan.steps.next_power_of_two().min(32) };
+        let lanes = plan.steps.div_ceil(4).next_power_of_two().max(least).min(GROUP / columns);
+        self.cut(Plan { lanes, ..plan }, 1, caps)
+    }
+
+    /// Lines that are added up step by step: across, an invocation has its lines alone.
+    pub fn scanned(&self, caps: &Caps) -> Plan {
+        if !self.across() {
+            return self.streamed(caps, true);
+        }
+        let plan = self.layout(true);
+        let wanted = (full(caps) * 2 * GROUP).div_ceil(plan.blocks.max(1)).min(plan.steps / SHORTEST_SCAN).min(MOST_SCANS);
+        let chunk = plan.steps.div_ceil(wanted.max(1)).max(1);
+        Plan { parts: plan.steps.div_ceil(chunk).max(1), chunk, ..plan }
+    }
+
+    /// The same in one part, one by one.
+    pub fn whole(&self, caps: &Caps) -> Plan {
+        let plan = self.streamed(caps, false);
+        Plan { parts: 1, chunk: plan.steps, ..plan }
+    }
+
     fn each(&self, plan: &Plan) -> usize {
         if plan.vec { 16 / self.element.bytes() } else { 1 }
     }
@@ -136,8 +177,17 @@ impl Lines {
 }
 
 impl Plan {
-    pub fn group_text(&self) -> &'static str {
-        if self.group == WIDE { "1024" } else { "256" }
+    /// The variant of the kernel: its axis WALK.
+    pub fn walk(&self) -> &'static str {
+        match (self.across, self.vec, self.group == WIDE) {
+            (false, false, false) => "along",
+            (false, true, false) => "along_pieces",
+            (false, false, true) => "along_wide",
+            (false, true, true) => "along_pieces_wide",
+            (true, false, false) => "across",
+            (true, true, false) => "across_pieces",
+            (true, _, true) => "across_wide",
+        }
     }
 
     /// Lines of all blocks.
@@ -167,8 +217,6 @@ impl Plan {
             .uint("parts", self.parts)
             .uint("chunk", self.chunk)
             .spec("LANES", self.lanes as u32)
-            .spec("ACROSS", self.across.into())
-            .spec("VEC", self.vec.into())
             .spec("HELD", self.held as u32))
     }
 }
@@ -224,6 +272,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn few_long_lines_are_cut_until_they_fill_the_device() {
+        let streamed = |outer, len, inner| lines(outer, len, inner).streamed(&caps(false), true);
+        assert_eq!(streamed(1, 4096 * 32000, 1).parts, 512);
+        assert_eq!((streamed(1, 4096, 32000).parts, streamed(1, 4096, 32000).groups()), (1, 1000));
+        assert_eq!(streamed(1, 8192, 4096).groups(), 512);
+        assert_eq!((streamed(65537, 4, 1).lanes, streamed(65537, 4, 1).groups()), (1, 257));
+        assert_eq!(streamed(1, 128256, 1).parts, 42);
+        assert_eq!((streamed(5, 0, 3).parts, streamed(5, 0, 3).groups()), (1, 1));
+    }
+
+    #[test]
+    fn scans_across_have_a_line_an_invocation() {
+        let plan = lines(1, 65537, 2).scanned(&caps(false));
+        assert_eq!((plan.lanes, plan.parts, plan.chunk), (1, 509, 129));
+        assert_eq!(lines(1, 4096, 1 << 20).scanned(&caps(false)).parts, 1);
+        assert_eq!(lines(3, 0, 2).scanned(&caps(false)).parts, 1);
     }
 
     #[test]

@@ -193,6 +193,7 @@ fn rows() -> Vec<Row> {
     let case = Case::new("MatMul", &t_b).input(F16, &[1, 4096]).input(F16, &[14336, 4096]);
     add("matvec f16 [14336,4096] x 1", case, exact, 2.0 * (14336 * 4096) as f64, 2.0 * (14336 * 4096) as f64);
     rows_of_norms(&mut add);
+    rows_of_lines(&mut add);
     rows_of_attention(&mut add);
     rows_of_movement(&mut add);
     rows_of_pictures(&mut add);
@@ -228,6 +229,65 @@ fn rows_of_norms(add: &mut impl FnMut(&str, Case, Precision, f64, f64)) {
     let binary = Case::new("Add", &[]).input(F32, &[rows, width]).input(F32, &[rows, width]);
     add("add f32 8192x4096", binary, exact, 1.5 * bytes, 0.0);
     add("argmax f32 1x128256", Case::new("ArgMax", &axis).input(F32, &[1, 128256]), exact, 4.0 * 128256.0, 0.0);
+}
+
+/// Operators along lines, over other shapes: bytes are those read and written once.
+fn rows_of_lines(add: &mut impl FnMut(&str, Case, Precision, f64, f64)) {
+    use ElementType::*;
+    let (int, text, ints) = (Attribute::Int, |t: &str| Attribute::Text(t.into()), |v: &[i64]| Attribute::Ints(v.to_vec()));
+    // How often the first input is moved: 1 where the result is small, 2 where it is as large.
+    let mut row = |name: &str, case: Case, times: f64| {
+        let ty = case.inputs[0].as_ref().map(|(ty, _)| ty.clone()).expect("a row has an input");
+        let shape: Vec<String> = ty.dims.iter().map(usize::to_string).collect();
+        let name = format!("{name} {} {}", ty.element.name(), shape.join("x"));
+        add(&name, case, Precision::Exact, times * ty.bytes() as f64, 0.0);
+    };
+    let eps = ("eps", Attribute::Float(1e-5));
+    let norm = |name: &str, list: &[(&str, Attribute)], element: ElementType, dims: &[usize], width: usize| {
+        Case::new(name, list).input(element, dims).input(element, &[width]).input(element, &[width])
+    };
+    row("layer_norm", norm("LayerNorm", &[eps.clone()], F16, &[8192, 4096], 4096), 2.0);
+    row("layer_norm", norm("LayerNorm", &[eps.clone()], F32, &[262_144, 128], 128), 2.0);
+    row("group_norm", norm("GroupNorm", &[("groups", int(32)), eps.clone()], F16, &[8, 512, 128, 128], 512), 2.0);
+    row("layer_norm2d", norm("LayerNorm2d", &[eps.clone()], F32, &[16, 192, 112, 112], 192), 2.0);
+    let batch = norm("BatchNorm", &[eps], F32, &[32, 256, 64, 64], 256).input(F32, &[256]);
+    row("batch_norm", batch.fill(F32, &[256], Fill::Range(0.5, 2.0)), 2.0);
+
+    let over = |name: &str, axis: i64| Case::new(name, &[("axis", int(axis))]);
+    row("softmax over axis 1,", over("Softmax", 1).input(F32, &[1, 128_256]), 2.0);
+    row("softmax over axis 1,", over("Softmax", 1).input(F32, &[262_144, 128]), 2.0);
+    row("softmax over axis 1,", over("Softmax", 1).input(F32, &[8192, 4096]), 2.0);
+    row("softmax over axis 1,", over("Softmax", 1).input(F32, &[64, 512, 1024]), 2.0);
+    row("softmax over axis 1,", over("Softmax", 1).input(F16, &[64, 512, 1024]), 2.0);
+    for (kind, element, dims, axes) in [
+        ("Sum", F32, &[32768, 4096][..], &[1][..]),
+        ("Sum", F32, &[8_388_608, 16], &[1]),
+        ("Sum", F32, &[16_777_216, 8], &[0]),
+        ("Max", F16, &[4096, 32000], &[0]),
+        ("Mean", F16, &[256, 512, 32, 32], &[2, 3]),
+        ("Sum", F32, &[32, 256, 112, 112], &[0, 2, 3]),
+        ("LogSumExp", F32, &[4096, 32000], &[1]),
+    ] {
+        let case = Case::new("Reduce", &[("kind", text(kind)), ("axes", ints(axes))]).input(element, dims);
+        row(&format!("{} over {axes:?},", kind.to_lowercase()), case, 1.0);
+    }
+    for axis in [1, 0] {
+        row(&format!("argmax over axis {axis},"), over("ArgMax", axis).input(F32, &[4096, 32000]), 1.0);
+        row(&format!("cumsum over axis {axis},"), over("Cumsum", axis).input(F32, &[4096, 32000]), 2.0);
+    }
+    row("cumsum", over("Cumsum", 0).input(F32, &[1 << 27]), 2.0);
+    for (k, dims) in [(50, [1, 128_256]), (8, [65536, 256]), (1000, [64, 100_000]), (32000, [64, 32000])] {
+        row(&format!("topk {k} of"), Case::new("TopK", &[("k", int(k))]).input(F32, &dims), 1.0);
+    }
+    for (name, list) in [
+        ("sample", vec![]),
+        ("sample top_k 40 top_p 0.9", vec![("top_k", int(40)), ("top_p", Attribute::Float(0.9))]),
+        ("sample top_p 0.9", vec![("top_p", Attribute::Float(0.9))]),
+    ] {
+        row(name, Case::new("Sample", &list).input(F32, &[1, 128_256]), 1.0);
+    }
+    let normal = [("mean", Attribute::Float(0.0)), ("std", Attribute::Float(1.0))];
+    row("rng_normal like", Case::new("RngNormal", &normal).input(F32, &[1 << 26]), 1.0);
 }
 
 fn rows_of_attention(add: &mut impl FnMut(&str, Case, Precision, f64, f64)) {

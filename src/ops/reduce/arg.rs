@@ -1,7 +1,8 @@
 //! ArgMax and ArgMin.
 
 use crate::kernels::kernel;
-use crate::ops::{Attribute, Attributes, Case, Fill, Inputs, Lowering, Operator, Reference};
+use crate::ops::lines::{Lines, Plan, part_element};
+use crate::ops::{Attribute, Attributes, Case, Fill, Inputs, Lowering, Operand, Operator, Reference};
 use crate::tensor::{ElementType, Tensor, TensorType, normalize_axis, split_at_axis};
 use crate::{Result, attributes, ensure};
 
@@ -60,18 +61,32 @@ fn reference(axis: i64, last: bool, least: bool, at: &Reference) -> Result<Vec<T
 }
 
 fn lower(axis: i64, last: bool, least: bool, at: &mut Lowering) -> Result<()> {
-    let x = at.input_type(0);
-    let [outer, len, inner] = split_at_axis(&x.dims, normalize_axis(axis, x.rank())?);
-    let (from, to) = (at.input(0), at.output(0));
-    at.dispatch(kernel::arg_extreme(x.element.name())?)
-        .read("x", from)
-        .write("y", to)
-        .uint("rows", outer * inner)
-        .uint("len", len)
-        .uint("inner", inner)
-        .spec("LEAST", least.into())
-        .spec("LAST", last.into())
-        .groups(outer * inner)
+    let ty = at.input_type(0);
+    let [outer, len, inner] = split_at_axis(&ty.dims, normalize_axis(axis, ty.rank())?);
+    if outer * inner == 0 {
+        return Ok(());
+    }
+    ensure!(len < 1 << 31, Unsupported, "axis {axis} of {ty} is above 2^31");
+    let plan = Lines { outer, len, inner, element: ty.element }.streamed(at.caps, true);
+    let (x, y, nothing) = (at.input(0), at.output(0), at.opt_input(usize::MAX));
+    let stage = |at: &mut Lowering, plan: Plan, (first, x, places): (bool, Operand, Operand), y: Operand, last_stage: bool| {
+        let dispatch = at.dispatch(kernel::arg_extreme(ty.element.name(), plan.walk())?).read("x", x).write("y", y);
+        let dispatch = if last_stage { dispatch.read("places", places) } else { dispatch.write("places", places) };
+        plan.set(dispatch)?
+            .spec("LEAST", least.into())
+            .spec("LAST_PLACE", last.into())
+            .spec("FIRST", first.into())
+            .spec("LAST", last_stage.into())
+            .groups(plan.groups())
+    };
+    if plan.parts == 1 {
+        return stage(at, plan, (true, x, nothing), y, true);
+    }
+    let (element, lines) = (part_element(ty.element), plan.lines(ty.element));
+    let (values, places) = (at.temp(plan.parts * lines * element.bytes()), at.temp(plan.parts * lines * 4));
+    stage(at, plan, (true, x, places), values, false)?;
+    let joined = Lines { outer: 1, len: plan.parts, inner: lines, element }.whole(at.caps);
+    stage(at, joined, (false, values, places), y, true)
 }
 
 macro_rules! arg_operator {
@@ -112,6 +127,19 @@ fn cases(name: &str) -> Vec<Case> {
         out.push(case(-1, 1).fill(F32, &[1, 4], Fill::Values(values)));
     }
     out.push(case(-1, 0).input(F32, &[65537, 3]));
+    out.push(case(1, 0).input(F32, &[65537, 2, 2]));
     out.push(case(0, 0).input(F32, &[3, 0]));
+    // By pieces of 16 bytes, and in parts.
+    for (element, dims, axis) in [
+        (F32, &[3, 64][..], -1),
+        (F32, &[9, 8], 0),
+        (I8, &[5, 48], 1),
+        (F16, &[1, 128256], 1),
+        (F32, &[65537, 3], 0),
+        (I64, &[40000], 0),
+    ] {
+        out.push(case(axis, 0).fill(element, dims, Fill::Range(-50.0, 50.0)));
+        out.push(case(axis, 1).fill(element, dims, Fill::Range(-50.0, 50.0)));
+    }
     out
 }

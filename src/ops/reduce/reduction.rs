@@ -1,8 +1,8 @@
 //! Reduce: sums, means, extremes and norms over any set of axes.
 
 use crate::kernels::kernel;
-use crate::ops::movement::strided::divider;
-use crate::ops::{Attribute, Attributes, Case, Fill, Inputs, Lowering, Operator, Reference};
+use crate::ops::lines::{Lines, Plan, part_element};
+use crate::ops::{Attribute, Attributes, Case, Fill, Inputs, Lowering, Operand, Operator, Reference};
 use crate::tensor::{ElementType, Tensor, TensorType, element_count, normalize_axis, row_strides};
 use crate::{Result, attribute_enum, attributes, ensure};
 
@@ -19,12 +19,6 @@ attributes! {
 }
 
 crate::entries!(Reduce: cases);
-
-/// Axes of x that are walked together, with their strides in elements: those that stay, and those that go.
-struct Walk {
-    kept: Vec<(usize, usize)>,
-    reduced: Vec<(usize, usize)>,
-}
 
 impl Reduce {
     /// For each axis, whether it is reduced.
@@ -44,19 +38,16 @@ impl Reduce {
         element.is_float() || (element.is_integer() && integer)
     }
 
-    fn walk(&self, x: &TensorType) -> Result<Walk> {
-        let (marks, strides) = (self.marks(x.rank())?, row_strides(&x.dims));
-        let mut walk = Walk { kept: Vec::new(), reduced: Vec::new() };
-        let mut before = None;
-        for (axis, &mark) in marks.iter().enumerate().filter(|(axis, _)| x.dims[*axis] != 1) {
-            let list = if mark { &mut walk.reduced } else { &mut walk.kept };
-            match list.last_mut().filter(|_| before == Some(mark)) {
-                Some(last) => *last = (last.0 * x.dims[axis], strides[axis]),
-                None => list.push((x.dims[axis], strides[axis])),
+    /// Neighbouring axes that share a fate as one: whether they are reduced, and their elements. Axes of one element are left out.
+    fn merged(&self, x: &TensorType) -> Result<Vec<(bool, usize)>> {
+        let mut merged: Vec<(bool, usize)> = Vec::new();
+        for (&size, mark) in x.dims.iter().zip(self.marks(x.rank())?).filter(|(size, _)| **size != 1) {
+            match merged.last_mut().filter(|last| last.0 == mark) {
+                Some(last) => last.1 *= size,
+                None => merged.push((mark, size)),
             }
-            before = Some(mark);
         }
-        Ok(walk)
+        Ok(merged)
     }
 
     fn float(&self, values: &mut dyn Iterator<Item = f64>, len: usize) -> f64 {
@@ -91,14 +82,52 @@ impl Reduce {
     }
 }
 
-/// Offset of element `i` of some axes.
-fn offset(axes: &[(usize, usize)], mut i: usize) -> usize {
-    let mut at = 0;
-    for &(size, stride) in axes.iter().rev() {
-        at += i % size * stride;
-        i /= size;
+/// One reduction of lines, from x to y or to partial results.
+#[derive(Clone, Copy)]
+struct Stage {
+    kind: ReduceKind,
+    /// Of the operator's input, and so of the kernel.
+    element: ElementType,
+    /// x is the operator's input; else it is of what is computed with.
+    first: bool,
+    /// y is the operator's output.
+    last: bool,
+    /// Elements of the input that an element of the output is made of.
+    count: usize,
+}
+
+impl Stage {
+    /// Reduces lines of x; in two stages where they are few and long.
+    fn lower(self, at: &mut Lowering, x: Operand, lines: Lines) -> Result<Operand> {
+        let whole = self.first || self.element == part_element(self.element);
+        let plan = lines.streamed(at.caps, whole);
+        if plan.parts > 1 {
+            let parts = Self { last: false, ..self }.dispatch(at, x, plan)?;
+            let element = part_element(self.element);
+            let joined = Lines { outer: 1, len: plan.parts, inner: plan.lines(lines.element), element };
+            return Self { first: false, ..self }.lower(at, parts, joined);
+        }
+        self.dispatch(at, x, plan)
     }
-    at
+
+    fn dispatch(self, at: &mut Lowering, x: Operand, plan: Plan) -> Result<Operand> {
+        let results = plan.parts * plan.lines(self.element);
+        let y = if self.last { at.output(0) } else { at.temp(results * part_element(self.element).bytes()) };
+        let dispatch = at.dispatch(kernel::reduce(self.element.name(), plan.walk())?).read("x", x).write("y", y);
+        plan.set(dispatch)?
+            .float("count", self.count as f64)
+            .spec("KIND", self.kind as u32)
+            .spec("FIRST", self.first.into())
+            .spec("LAST", self.last.into())
+            .groups(plan.groups())?;
+        Ok(y)
+    }
+}
+
+/// The sums of the parts of lines of input 0, part after part.
+pub(super) fn sums_of_parts(at: &mut Lowering, element: ElementType, plan: Plan) -> Result<Operand> {
+    let x = at.input(0);
+    Stage { kind: ReduceKind::Sum, element, first: true, last: false, count: 1 }.dispatch(at, x, plan)
 }
 
 impl Operator for Reduce {
@@ -121,11 +150,19 @@ impl Operator for Reduce {
     }
     fn reference(&self, at: &Reference) -> Result<Vec<Tensor>> {
         let (x, ty) = (at.input(0)?, at.output_type(0).clone());
-        let (walk, len) = (self.walk(x.ty())?, self.terms(&Inputs(&[Some(x.ty())])));
+        let (marks, strides, len) = (self.marks(x.dims().len())?, row_strides(x.dims()), self.terms(&Inputs(&[Some(x.ty())])));
+        let offset = |mark: bool, mut i: usize| {
+            let mut at = 0;
+            for axis in (0..marks.len()).rev().filter(|&axis| marks[axis] == mark) {
+                at += i % x.dims()[axis] * strides[axis];
+                i /= x.dims()[axis];
+            }
+            at
+        };
+        let within: Vec<usize> = (0..len).map(|i| offset(true, i)).collect();
         let places = |o: usize| {
-            let base = offset(&walk.kept, o);
-            let reduced = &walk.reduced;
-            (0..len).map(move |i| base + offset(reduced, i))
+            let base = offset(false, o);
+            within.iter().map(move |i| base + i)
         };
         if x.element().is_float() {
             let xs = x.to_f64();
@@ -137,29 +174,28 @@ impl Operator for Reduce {
         Ok(vec![Tensor::from_i128(ty, &y)])
     }
     fn lower(&self, at: &mut Lowering) -> Result<()> {
-        let (x, outputs) = (at.input_type(0), at.output_type(0).elements());
-        let (walk, len) = (self.walk(x)?, self.terms(&Inputs(&[Some(x)])));
-        ensure!(x.elements() < 1 << 31, Unsupported, "a reduction of {} elements is above 2^31", x.elements());
-        let mut words = Vec::new();
-        for &(size, stride) in walk.kept.iter().rev().chain(walk.reduced.iter().rev()) {
-            let [multiplier, shift] = divider(size.max(1))?;
-            words.extend([size as u32, multiplier, shift, stride as u32]);
+        let (ty, outputs) = (at.input_type(0), at.output_type(0).elements());
+        let (mut axes, count, mut x) = (self.merged(ty)?, self.terms(&Inputs(&[Some(ty)])), at.input(0));
+        if outputs == 0 {
+            return Ok(());
         }
-        // An invocation an output reads its neighbours' neighbours where the innermost axis stays; it needs many outputs to fill a GPU.
-        let inner_stays = walk.kept.last().is_some_and(|a| a.1 == 1);
-        let grouped = !(inner_stays && outputs >= 1024 || len < 32);
-        let (from, to, table) = (at.input(0), at.output(0), at.constants(&words));
-        at.dispatch(kernel::reduce(x.element.name())?)
-            .read("x", from)
-            .write("y", to)
-            .read("table", table)
-            .uint("outputs", outputs)
-            .uint("len", len)
-            .uint("kept", walk.kept.len())
-            .uint("reduced", walk.reduced.len())
-            .spec("KIND", self.kind as u32)
-            .spec("GROUPED", grouped.into())
-            .groups(if grouped { outputs } else { outputs.div_ceil(256) })
+        let mut stage = Stage { kind: self.kind, element: ty.element, first: true, last: true, count };
+        // Nothing is summed over several axes at once: a line of no or of one element does for all.
+        if count == 0 || axes.iter().all(|axis| !axis.0) {
+            let lines = Lines { outer: outputs, len: count, inner: 1, element: ty.element };
+            return stage.lower(at, x, lines).map(drop);
+        }
+        // The innermost first.
+        while let Some(k) = axes.iter().rposition(|axis| axis.0) {
+            let sizes = |axes: &[(bool, usize)]| axes.iter().map(|axis| axis.1).product::<usize>();
+            let element = if stage.first { ty.element } else { part_element(ty.element) };
+            let lines = Lines { outer: sizes(&axes[..k]), len: axes[k].1, inner: sizes(&axes[k + 1..]), element };
+            axes.remove(k);
+            stage.last = axes.iter().all(|axis| !axis.0);
+            x = stage.lower(at, x, lines)?;
+            stage.first = false;
+        }
+        Ok(())
     }
     fn terms(&self, ins: &Inputs<TensorType>) -> usize {
         let Some(x) = ins.opt(0) else { return 1 };
@@ -186,10 +222,21 @@ fn cases() -> Vec<Case> {
                 _ if element.is_float() => Fill::Range(-3.0, 3.0),
                 _ => Fill::Any,
             };
-            let shapes: &[(&[usize], &[i64])] = if element == F32 {
-                &[(&[5, 0, 3], &[1]), (&[7], &[]), (&[2, 3, 4, 5, 6], &[-1, 0, 2]), (&[3, 1031], &[1]), (&[300, 1025], &[0])]
-            } else {
-                &[(&[3, 70], &[-1]), (&[4, 5, 3], &[1])]
+            // Along and across, by elements and by pieces of 16 bytes.
+            let shapes: &[(&[usize], &[i64])] = match (element, kind) {
+                (F32, _) => &[
+                    (&[5, 0, 3], &[1]),
+                    (&[7], &[]),
+                    (&[2, 3, 4, 5, 6], &[-1, 0, 2]),
+                    (&[3, 1031], &[1]),
+                    (&[300, 1025], &[0]),
+                    (&[70, 64], &[0]),
+                    (&[3, 64], &[1]),
+                ],
+                (_, ReduceKind::Sum | ReduceKind::Max | ReduceKind::LogSumExp) => {
+                    &[(&[3, 70], &[-1]), (&[3, 80], &[-1]), (&[4, 5, 3], &[1]), (&[4, 5, 16], &[1]), (&[3, 5, 7], &[2, 0])]
+                }
+                _ => &[(&[3, 80], &[-1]), (&[4, 5, 3], &[1])],
             };
             for (dims, axes) in shapes {
                 out.push(case(kind, axes).fill(element, dims, fill()));
@@ -202,6 +249,15 @@ fn cases() -> Vec<Case> {
         }
     }
     out.push(case(ReduceKind::Sum, &[1]).input(F32, &[65537, 3]));
+    out.push(case(ReduceKind::Sum, &[1]).input(F32, &[65537, 2, 3]));
+    // In parts.
+    for kind in [ReduceKind::Sum, ReduceKind::Mean, ReduceKind::Max, ReduceKind::L2, ReduceKind::LogSumExp] {
+        out.push(case(kind, &[]).fill(F32, &[1000, 131], Fill::Range(-3.0, 3.0)));
+        out.push(case(kind, &[0]).fill(F16, &[20011, 8], Fill::Range(-0.5, 1.0)));
+        out.push(case(kind, &[0, 2]).fill(F32, &[3, 2, 40000], Fill::Range(-0.5, 1.0)));
+    }
+    out.push(case(ReduceKind::Sum, &[0]).fill(I8, &[65537, 3], Fill::Any));
+    out.push(case(ReduceKind::Max, &[]).fill(U64, &[50000], Fill::Any));
     out.push(case(ReduceKind::Sum, &[]).fill(I32, &[10000], Fill::Range(0.0, 10000.0)));
     out
 }

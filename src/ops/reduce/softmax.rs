@@ -56,7 +56,7 @@ fn lower(axis: i64, log: bool, at: &mut Lowering) -> Result<()> {
         return Ok(());
     }
     let plan = Lines { outer, len, inner, element: ty.element }.held(at.caps, true);
-    let kernel = kernel::softmax(plan.group_text(), ty.element.name())?;
+    let kernel = kernel::softmax(ty.element.name(), plan.walk())?;
     let nothing = at.opt_input(usize::MAX);
     if plan.parts == 1 {
         return stage(at, kernel, plan, log, 0, nothing);
