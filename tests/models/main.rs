@@ -1,5 +1,6 @@
 //! Real models against stored results of independent programs: on the Vulkan device and on the CPU device.
 
+mod architectures;
 mod gemma;
 
 use std::path::{Path, PathBuf};
