@@ -25,7 +25,11 @@ struct Case {
 }
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/models/tiny")
+    // A bundle has them beside the small model.
+    match std::env::var_os("CALDERA_MODELS") {
+        Some(folder) => Path::new(&folder).join("tiny"),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/models/tiny"),
+    }
 }
 
 fn open(name: &str) -> Model {
