@@ -16,11 +16,13 @@
 
 mod attention;
 mod builder;
+mod embedder;
 mod encoder;
 mod experts;
 mod recurrent;
 mod rope;
 mod sampling;
+mod scorer;
 mod sequence;
 mod session;
 
@@ -37,6 +39,8 @@ mod olmo2;
 mod phi3;
 mod qwen;
 
+pub use embedder::Embedder;
+pub use scorer::Scorer;
 pub use session::{Session, SessionOptions};
 
 use std::sync::Arc;

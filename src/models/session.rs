@@ -28,6 +28,26 @@ impl Default for SessionOptions {
     }
 }
 
+/// Binds one buffer for each cache to all of these executables. Returns those that are states of recurrent layers.
+pub(super) fn bind_caches(device: &Arc<Device>, executables: &mut [&mut Executable]) -> Result<Vec<Arc<Buffer>>> {
+    let mut states = Vec::new();
+    let caches: Vec<_> = executables[0].program().inputs.iter().filter(|p| p.name.starts_with("cache_")).cloned().collect();
+    for port in caches {
+        let (buffer, next) = (Buffer::new(device, port.ty.clone())?, format!("{}.next", port.name));
+        for executable in executables.iter_mut() {
+            let input = executable.input_index(&port.name)?;
+            executable.bind_handle(input, &buffer)?;
+            if let Ok(output) = executable.output_index(&next) {
+                executable.set_handle_feed(input, output)?;
+            }
+        }
+        if executables[0].output_index(&next).is_ok() {
+            states.push(buffer);
+        }
+    }
+    Ok(states)
+}
+
 pub struct Session {
     prompt: Executable,
     decode: Executable,
@@ -67,21 +87,7 @@ impl Session {
             return Err(error!(Unsupported, "this model makes no text: it is an encoder"));
         };
         load_weights(&weights, gguf, progress)?;
-        let mut states = Vec::new();
-        let caches: Vec<_> = decode.program().inputs.iter().filter(|p| p.name.starts_with("cache_")).cloned().collect();
-        for port in caches {
-            let (buffer, next) = (Buffer::new(device, port.ty.clone())?, format!("{}.next", port.name));
-            for executable in [&mut prompt, &mut decode] {
-                let input = executable.input_index(&port.name)?;
-                executable.bind_handle(input, &buffer)?;
-                if let Ok(output) = executable.output_index(&next) {
-                    executable.set_handle_feed(input, output)?;
-                }
-            }
-            if decode.output_index(&next).is_ok() {
-                states.push(buffer);
-            }
-        }
+        let states = bind_caches(device, &mut [&mut prompt, &mut decode])?;
         let run = Run {
             tokens: vec![0; batch * chunk],
             positions: vec![0; batch],

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use caldera::Result;
 use caldera::formats::gguf::Gguf;
 use caldera::models::{self, Sampling, Session, SessionOptions};
 use caldera::tensor::ElementType;
-use caldera::{Result, bail};
 
 use crate::runner;
+use crate::tokenizer::Tokenizer;
 
 /// Continues a text with a language model
 ///
@@ -54,10 +55,8 @@ pub struct Arguments {
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     let gguf = Gguf::open(&arguments.model)?;
-    let tokenizer = gguf.text("tokenizer.ggml.model")?.unwrap_or("none");
-    if tokenizer != "byte" {
-        bail!(Unsupported, "the tokenizer \"{tokenizer}\" is not known; known is: byte");
-    }
+    let tokenizer = Tokenizer::from_gguf(&gguf)?;
+    let prompt = tokenizer.encode(&arguments.prompt)?;
     let device = runner::open(arguments.device.as_deref())?;
     eprintln!("device: {}", device.info().name);
     let options = SessionOptions {
@@ -73,8 +72,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
         seed: arguments.seed,
         ..SessionOptions::default()
     };
-    let mut session = Session::new(&device, &gguf, &options, |_, _| {})?;
-    let prompt: Vec<i64> = arguments.prompt.bytes().map(i64::from).collect();
+    let mut session = Session::new(&device, &gguf, &options, runner::loading())?;
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(arguments.prompt.as_bytes());
     let start = Instant::now();
@@ -82,14 +80,15 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     let prompt_time = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let room = options.context - session.position();
-    let count = arguments.tokens.min(room);
-    for _ in 0..count {
-        let Some(byte) = token else { break };
+    let (mut text, mut count) = (tokenizer.stream(), 0);
+    while count < arguments.tokens.min(room) {
+        let Some(now) = token.filter(|&t| !tokenizer.is_end(t)) else { break };
         // A reader that went away (a closed pipe) ends the program quietly.
-        if out.write_all(&[byte as u8]).and_then(|()| out.flush()).is_err() {
+        if out.write_all(&text(now)?).and_then(|()| out.flush()).is_err() {
             return Ok(ExitCode::SUCCESS);
         }
-        token = session.feed(&[byte], None)?;
+        count += 1;
+        token = session.feed(&[now], None)?;
     }
     let _ = writeln!(out);
     let seconds = start.elapsed().as_secs_f64();

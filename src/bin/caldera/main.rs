@@ -2,11 +2,14 @@
 
 mod bench;
 mod devices;
+mod embed;
 mod generate;
 mod inspect;
 mod out;
+mod perplexity;
 mod run;
 mod runner;
+mod tokenizer;
 mod values;
 mod verify;
 
@@ -28,6 +31,8 @@ enum Command {
     Devices(devices::Arguments),
     Run(run::Arguments),
     Generate(generate::Arguments),
+    Embed(embed::Arguments),
+    Perplexity(perplexity::Arguments),
     Verify(verify::Arguments),
     Inspect(inspect::Arguments),
 }
@@ -38,6 +43,8 @@ fn main() -> ExitCode {
         Command::Devices(arguments) => devices::main(&arguments),
         Command::Run(arguments) => run::main(&arguments),
         Command::Generate(arguments) => generate::main(&arguments),
+        Command::Embed(arguments) => embed::main(&arguments),
+        Command::Perplexity(arguments) => perplexity::main(&arguments),
         Command::Verify(arguments) => verify::main(&arguments),
         Command::Inspect(arguments) => inspect::main(&arguments),
     };

@@ -1,6 +1,7 @@
 //! Compiles and runs a graph once.
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use caldera::graph::Graph;
@@ -37,4 +38,22 @@ pub fn run(executable: &mut Executable, inputs: &BTreeMap<String, Tensor>) -> Re
     let mut outputs: Vec<(usize, &mut [u8])> = results.iter_mut().map(Tensor::bytes_mut).enumerate().collect();
     executable.run(&bytes, &mut outputs)?;
     Ok(results)
+}
+
+/// A bar for the loading of weights, where standard error is a terminal.
+pub fn loading() -> impl FnMut(u64, u64) {
+    let bar = match std::io::stderr().is_terminal() {
+        true => indicatif::ProgressBar::new(0).with_style(
+            indicatif::ProgressStyle::with_template("loading {bar:30} {bytes}/{total_bytes} {bytes_per_sec}")
+                .expect("the template is right"),
+        ),
+        false => indicatif::ProgressBar::hidden(),
+    };
+    move |done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+        if done == total {
+            bar.finish_and_clear();
+        }
+    }
 }
