@@ -1,7 +1,7 @@
 //! One VkDevice: queue, allocator, pipelines. Shared by any number of threads.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ash::vk;
 use gpu_allocator::vulkan::{Allocator, AllocatorCreateDesc};
@@ -10,19 +10,10 @@ use super::bfloat16;
 use super::caps::{Features, Masks, PhysicalDevice};
 use super::failed;
 use super::fault::{self, Faults};
-use super::instance::Instance;
+use super::instance::{Instance, alone};
 use super::pipeline::Pipelines;
 use crate::kernels::Caps;
 use crate::{Error, Result, Status, bail, error};
-
-/// Held while a device is made or destroyed: when several threads of a process do that at once, a driver seen (NVIDIA 580) waits for itself
-/// for ever.
-static LIFE: Mutex<()> = Mutex::new(());
-
-/// A panic under this lock leaves nothing half done that it guards.
-fn life() -> MutexGuard<'static, ()> {
-    LIFE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 pub struct Device {
     raw: ash::Device,
@@ -51,7 +42,7 @@ impl Device {
             bail!(Unsupported, "device \"{}\" lacks {missing}", physical.name);
         }
         let Some(family) = physical.queue_family else { bail!(Unsupported, "device \"{}\" has no compute queue", physical.name) };
-        let _alone = life();
+        let _alone = alone();
         let raw = create(instance, &physical, &features, family)?;
         let raw = match faults {
             Some(faults) => fault::hooked(&raw, faults),
@@ -160,7 +151,7 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        let _alone = life();
+        let _alone = alone();
         // SAFETY: everything made of the device holds an Arc of it, so only what the device itself owns is left.
         unsafe {
             let _ = self.raw.device_wait_idle();

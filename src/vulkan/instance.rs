@@ -1,7 +1,7 @@
 //! The Vulkan loader and instance.
 
 use std::ffi::{CStr, c_void};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ash::vk;
 
@@ -11,6 +11,15 @@ use crate::{Result, bail, error};
 
 /// Called with what the validation layers say.
 pub type ValidationSink = fn(&str);
+
+/// Held while an instance or a device is made or destroyed, and while devices are listed: when several threads of a process do that at once,
+/// a driver seen (NVIDIA 580) waits for itself for ever.
+static LIFE: Mutex<()> = Mutex::new(());
+
+/// A panic under this lock leaves nothing half done that it guards.
+pub(super) fn alone() -> MutexGuard<'static, ()> {
+    LIFE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// One VkInstance. Loaded at run time: a machine without a Vulkan loader gets an error, not a failed start.
 pub struct Instance {
@@ -24,6 +33,7 @@ const VALIDATION: &CStr = c"VK_LAYER_KHRONOS_validation";
 impl Instance {
     /// Opens the loader. With a `sink` the validation layers are on (core, synchronization, best practices where the layer knows them).
     pub fn new(sink: Option<ValidationSink>) -> Result<Arc<Self>> {
+        let _alone = alone();
         // SAFETY: loading the system's Vulkan loader runs its initialisers; they are trusted as those of any system library.
         let entry = unsafe { ash::Entry::load() }.map_err(|e| error!(NoDevice, "no Vulkan loader: {e}"))?;
         // SAFETY: the entry points were just loaded.
@@ -86,6 +96,7 @@ impl Instance {
 
     /// Every physical device, as the drivers list them.
     pub fn devices(&self) -> Result<Vec<PhysicalDevice>> {
+        let _alone = alone();
         // SAFETY: the instance lives as long as `self`.
         let handles = unsafe { self.raw.enumerate_physical_devices() }.map_err(|r| match r {
             vk::Result::ERROR_INITIALIZATION_FAILED => error!(NoDevice, "no Vulkan driver could be started"),
@@ -97,6 +108,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
+        let _alone = alone();
         // SAFETY: devices hold an Arc of the instance, so none is left; the messenger goes first.
         unsafe {
             if let Some((utils, messenger)) = &self.messenger {
