@@ -197,6 +197,7 @@ static void with_nothing(void) {
     REFUSED(caldera_kv_append(NULL, 0, 0, 0, 0, NULL, NULL));
     REFUSED(caldera_swiglu(NULL, 0, 0, 0, 0, NULL, NULL));
     REFUSED(caldera_reshape(NULL, 0, NULL, 0, NULL, NULL));
+    REFUSED(caldera_bit_cast(NULL, 0, 0, NULL, NULL));
     REFUSED(caldera_stop_gradient(NULL, 0, NULL, NULL));
     REFUSED(caldera_transpose(NULL, 0, NULL, 0, NULL, NULL));
     REFUSED(caldera_narrow(NULL, 0, 0, 0, 0, NULL, NULL));
@@ -227,7 +228,7 @@ static void with_nothing(void) {
     REFUSED(caldera_roi_align(NULL, 0, 0, 0, NULL, NULL, NULL));
     REFUSED(caldera_depth_to_space(NULL, 0, 0, 0, NULL, NULL));
     REFUSED(caldera_space_to_depth(NULL, 0, 0, NULL, NULL));
-    REFUSED(caldera_lstm(NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL));
+    REFUSED(caldera_lstm(NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL));
     REFUSED(caldera_gru(NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL));
     REFUSED(caldera_rnn(NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL));
     REFUSED(caldera_selective_scan(NULL, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL));
@@ -411,6 +412,7 @@ static void with_object(caldera_device *device, caldera_graph *graph, caldera_we
     SURVIVES(caldera_kv_append(graph, 0, 0, 0, 0, NULL, NULL));
     SURVIVES(caldera_swiglu(graph, 0, 0, 0, 0, NULL, NULL));
     SURVIVES(caldera_reshape(graph, 0, NULL, 0, NULL, NULL));
+    SURVIVES(caldera_bit_cast(graph, 0, 0, NULL, NULL));
     SURVIVES(caldera_stop_gradient(graph, 0, NULL, NULL));
     SURVIVES(caldera_transpose(graph, 0, NULL, 0, NULL, NULL));
     SURVIVES(caldera_narrow(graph, 0, 0, 0, 0, NULL, NULL));
@@ -441,7 +443,7 @@ static void with_object(caldera_device *device, caldera_graph *graph, caldera_we
     SURVIVES(caldera_roi_align(graph, 0, 0, 0, NULL, NULL, NULL));
     SURVIVES(caldera_depth_to_space(graph, 0, 0, 0, NULL, NULL));
     SURVIVES(caldera_space_to_depth(graph, 0, 0, NULL, NULL));
-    SURVIVES(caldera_lstm(graph, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL));
+    SURVIVES(caldera_lstm(graph, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL));
     SURVIVES(caldera_gru(graph, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL));
     SURVIVES(caldera_rnn(graph, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL));
     SURVIVES(caldera_selective_scan(graph, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL));

@@ -11,6 +11,9 @@ static void shapes(void) {
     EXPECT(y, 0, 1, 2, 3, 4, 5);
     OK(caldera_stop_gradient(graph(), v, &y, err()));
     EXPECT(y, 0, 1, 2, 3, 4, 5);
+    OK(caldera_bit_cast(graph(), given(CALDERA_F32, x, 1, 2), CALDERA_I32, &y, err()));
+    EXPECT(y, 0, 0x3f800000);
+    FAILS(CALDERA_INVALID_GRAPH, "width", caldera_bit_cast(graph(), v, CALDERA_I64, &y, err()));
     OK(caldera_transpose(graph(), v, perm, 2, &y, err()));
     EXPECT(y, 0, 3, 1, 4, 2, 5);
     FAILS(CALDERA_INVALID_GRAPH, "perm", caldera_transpose(graph(), v, perm, 1, &y, err()));

@@ -6,23 +6,30 @@ static double sigma(double x) { return 1 / (1 + exp(-x)); }
 static void networks(void) {
     static const float x[] = {1, 2}, zeros[8] = {0}, four[] = {0, 1, 0.5f, 2}, three[] = {0, 0, 0.5f}, new_bias[] = {0, 0, 1}, h0[] = {0.5f}, c0[] = {2};
     static const float w1[] = {1}, u1[] = {0.5f}, b1[] = {0.25f};
+    static const float holes[] = {0.5f, 0.25f, -1};
     static const int32_t one_step[] = {1};
     const caldera_value no = CALDERA_NO_VALUE;
     const caldera_value vx = given(CALDERA_F32, x, 3, 1, 2, 1), w4 = given(CALDERA_F32, zeros, 2, 4, 1), b4 = given(CALDERA_F32, four, 1, 4);
     const caldera_value w3 = given(CALDERA_F32, zeros, 2, 3, 1), b3 = given(CALDERA_F32, three, 1, 3), n3 = given(CALDERA_F32, new_bias, 1, 3);
     const caldera_value vh = given(CALDERA_F32, h0, 3, 1, 1, 1), vc = given(CALDERA_F32, c0, 3, 1, 1, 1), vl = given(CALDERA_I32, one_step, 1, 1);
+    const caldera_value vp = given(CALDERA_F32, holes, 1, 3);
     const caldera_value w = given(CALDERA_F32, w1, 2, 1, 1), u = given(CALDERA_F32, u1, 2, 1, 1), b = given(CALDERA_F32, b1, 1, 1);
     caldera_value y = 0, h = 0, c = 0;
     /* c' = f c + i g, h' = o tanh(c'); i = 1/2, f = sigma(1), g = tanh(1/2), o = sigma(2) */
     const double f = sigma(1), ig = 0.5 * tanh(0.5), o = sigma(2), c1 = f * 2 + ig, c2 = f * c1 + ig;
+    /* the same with peepholes, after the first step */
+    const double pc = sigma(1 + 0.25 * 2) * 2 + sigma(0 + 0.5 * 2) * tanh(0.5);
     const double z1 = tanh(1 + 0.25), n1 = tanh(0.5 + 0.5 * 1);
-    OK(caldera_lstm(graph(), vx, w4, w4, b4, vh, vc, no, 1, 1, 0, &y, &h, &c, err()));
+    OK(caldera_lstm(graph(), vx, w4, w4, b4, vh, vc, no, no, 1, 1, 0, &y, &h, &c, err()));
     EXPECT(y, o * tanh(c1), o * tanh(c2));
     EXPECT(h, o * tanh(c2));
     EXPECT(c, c2);
-    OK(caldera_lstm(graph(), vx, w4, w4, b4, vh, vc, vl, 1, 1, 0, NULL, NULL, &c, err()));
+    OK(caldera_lstm(graph(), vx, w4, w4, b4, vh, vc, vl, no, 1, 1, 0, NULL, NULL, &c, err()));
     EXPECT(c, c1);
-    FAILS(CALDERA_INVALID_GRAPH, "Lstm", caldera_lstm(graph(), vx, w4, w4, b4, vh, vc, no, 2, 1, 0, &y, &h, &c, err()));
+    OK(caldera_lstm(graph(), vx, w4, w4, b4, vh, vc, vl, vp, 1, 1, 0, NULL, &h, &c, err()));
+    EXPECT(c, pc);
+    EXPECT(h, sigma(2 - pc) * tanh(pc));
+    FAILS(CALDERA_INVALID_GRAPH, "Lstm", caldera_lstm(graph(), vx, w4, w4, b4, vh, vc, no, no, 2, 1, 0, &y, &h, &c, err()));
     /* r = z = 1/2; n = tanh(1/2 + r b_hn); h' = (n + h) / 2 */
     OK(caldera_gru(graph(), vx, w3, w3, b3, n3, vh, vl, 1, 1, 0, 1, &y, &h, err()));
     EXPECT(h, 0.5 * n1 + 0.5 * 0.5);

@@ -1657,6 +1657,9 @@ caldera_status caldera_swiglu(caldera_graph *graph, caldera_value gate, caldera_
 caldera_status caldera_reshape(caldera_graph *graph, caldera_value x, const int64_t *dims, uint32_t rank, caldera_value *out,
     caldera_error **error);
 
+/** The bits of x as another element type of the same width, a `caldera_type`. No data moves. */
+caldera_status caldera_bit_cast(caldera_graph *graph, caldera_value x, uint32_t to, caldera_value *out, caldera_error **error);
+
 /** x. No data moves. */
 caldera_status caldera_stop_gradient(caldera_graph *graph, caldera_value x, caldera_value *out, caldera_error **error);
 
@@ -1838,11 +1841,13 @@ caldera_status caldera_space_to_depth(caldera_graph *graph, caldera_value x, int
  * Gates are in the order input, forget, cell, output. w_ih, w_hh and bias hold one block for each layer and direction, layer
  * by layer: [4 H, I] (after the first layer [4 H, D H]), [4 H, H] and [4 H]. h0 and c0 [layers D, B, H] may be
  * CALDERA_NO_VALUE: zeros. `lengths` i32 [B]: how many steps of each item count; the result is 0 after them. The reverse
- * direction starts at the last step that counts. y, h and c may each be NULL.
+ * direction starts at the last step that counts. `peepholes` may be CALDERA_NO_VALUE; else it holds blocks [3 H] of the gates
+ * input, forget and output: they add p c to the sums of the first two, and p times the new c to that of the output gate. y, h
+ * and c may each be NULL.
  */
 caldera_status caldera_lstm(caldera_graph *graph, caldera_value x, caldera_value w_ih, caldera_value w_hh, caldera_value bias,
-    caldera_value h0, caldera_value c0, caldera_value lengths, uint32_t hidden, uint32_t layers, uint32_t bidirectional,
-    caldera_value *y, caldera_value *h, caldera_value *c, caldera_error **error);
+    caldera_value h0, caldera_value c0, caldera_value lengths, caldera_value peepholes, uint32_t hidden, uint32_t layers, uint32_t
+    bidirectional, caldera_value *y, caldera_value *h, caldera_value *c, caldera_error **error);
 
 /**
  * Gated recurrent unit: x [B, S, I] to y [B, S, D H] and the last state h [layers D, B, H], with D = 2 if `bidirectional` is

@@ -9,6 +9,7 @@
 #define RELU 5u
 
 layout(constant_id = 0) const uint CELL = LSTM;
+layout(constant_id = 6) const bool PEEPHOLES = false; // gates of an LSTM look at c
 
 #define X T_compute
 // The type of sums and states, and 16 bytes of T as X.
@@ -32,12 +33,17 @@ const uint GATES = CELL == LSTM ? 4u : CELL >= TANH ? 1u : 3u;
 struct Given {
     X gates[4];
     X new_bias;
+    X peepholes[3]; // of i, f, o
 };
 
-// `products` [directions, GATES, hidden] of one step.
-Given given(uvec2 products, uvec2 bias, uvec2 bias_h, uint direction, uint hidden, uint unit) {
+// `products` [directions, GATES, hidden] of one step, peepholes [directions, 3, hidden].
+Given given(uvec2 products, uvec2 bias, uvec2 bias_h, uvec2 peepholes, uint direction, uint hidden, uint unit) {
     Given r;
     r.new_bias = X(0);
+    [[unroll]] for (uint g = 0u; g < 3u; ++g) {
+        r.peepholes[g] = X(0);
+        if (CELL == LSTM && PEEPHOLES) r.peepholes[g] = T_load(peepholes, (direction * 3u + g) * hidden + unit);
+    }
     [[unroll]] for (uint g = 0u; g < 4u; ++g) {
         r.gates[g] = X(0);
         if (g < GATES) {
@@ -59,10 +65,14 @@ uint length_of(bool has_lengths, uvec2 lengths, uint b, uint steps) {
 }
 
 X lstm(Given v, X sums[4], inout X c) {
-    X i = m_sigmoid(v.gates[0] + sums[0]), f = m_sigmoid(v.gates[1] + sums[1]);
-    X g = m_tanh(v.gates[2] + sums[2]), o = m_sigmoid(v.gates[3] + sums[3]);
-    c = f * c + i * g;
-    return o * m_tanh(c);
+    X i = v.gates[0] + sums[0], f = v.gates[1] + sums[1], g = m_tanh(v.gates[2] + sums[2]), o = v.gates[3] + sums[3];
+    if (PEEPHOLES) {
+        i += v.peepholes[0] * c;
+        f += v.peepholes[1] * c;
+    }
+    c = m_sigmoid(f) * c + m_sigmoid(i) * g;
+    if (PEEPHOLES) o += v.peepholes[2] * c;
+    return m_sigmoid(o) * m_tanh(c);
 }
 
 X mix(Given v, X new_sum, X z, X h) {

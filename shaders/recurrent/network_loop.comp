@@ -14,7 +14,7 @@ layout(constant_id = 2) const bool H0 = false;
 layout(constant_id = 3) const bool C0 = false;
 layout(constant_id = 4) const bool W_VEC = false; // hidden is a multiple of VEC
 layout(push_constant) uniform Push {
-    uvec2 products, w, bias, bias_h, h0, c0, lengths, y, h_last, c_last;
+    uvec2 products, w, bias, bias_h, peepholes, h0, c0, lengths, y, h_last, c_last;
     uint batch, steps, directions, hidden;
 } p;
 
@@ -76,7 +76,7 @@ void main() {
     for (uint step = 0u; step < length; ++step) {
         uint time = direction == 0u ? step : length - 1u - step, place = item * p.steps + time;
         Given v;
-        if (mine) v = given(advance(p.products, place, p.directions * GATES * p.hidden * X_BYTES), bias, bias_h, direction, p.hidden, unit);
+        if (mine) v = given(advance(p.products, place, p.directions * GATES * p.hidden * X_BYTES), bias, bias_h, resolve(p.peepholes), direction, p.hidden, unit);
         barrier();
         multiply(w, 0u, CELL == GRU_GATES ? 2u : GATES);
         barrier();

@@ -2,7 +2,7 @@
 // One step of a recurrent network: the products of all states with w, and the cell (cell.glsl). Steps count from 0; the reverse direction works
 // on step length - 1 - `step` of the sequence. Past an item's length the state stays and y is 0.
 // products [batch, steps, directions, gates, hidden] in the type of the sums; w [directions, gates * hidden, hidden]; bias, bias_h [directions,
-// gates * hidden]; y [batch, steps, directions, hidden]; at the last step h_last, c_last [directions, batch, hidden].
+// gates * hidden]; peepholes [directions, 3, hidden]; y [batch, steps, directions, hidden]; at the last step h_last, c_last [directions, batch, hidden].
 // states: 4 slots of [directions, batch, pitch] in the type of the sums: h of even steps, h of odd ones, c or r * h, z. The new h goes to the
 // slot of step + 1.
 // A workgroup does UNITS units of ITEMS items of one direction; a subgroup takes one unit after another, its lanes along the states.
@@ -17,7 +17,7 @@ layout(constant_id = 3) const uint UNITS = 4u;
 layout(constant_id = 4) const bool W_VEC = false; // hidden is a multiple of VEC
 layout(constant_id = 5) const uint STAGES = 1u;   // loads of a row of w on their way at a time
 layout(push_constant) uniform Push {
-    uvec2 products, w, bias, bias_h, states, lengths, y, h_last, c_last;
+    uvec2 products, w, bias, bias_h, peepholes, states, lengths, y, h_last, c_last;
     uint batch, steps, directions, hidden, pitch, step;
 } p;
 
@@ -143,7 +143,7 @@ void main() {
     for (uint u = gl_SubgroupID; u < UNITS; u += gl_NumSubgroups) {
         uint unit = tile * UNITS + u;
         if (unit >= p.hidden) break;
-        Given v = given(products, resolve(p.bias), resolve(p.bias_h), direction, p.hidden, unit);
+        Given v = given(products, resolve(p.bias), resolve(p.bias_h), resolve(p.peepholes), direction, p.hidden, unit);
         X own[4];
         [[unroll]] for (uint i = 0u; i < 4u * ITEMS; ++i) sums[i] = X(0);
         [[unroll]] for (uint g = 0u; g < 4u; ++g) own[g] = X(0);

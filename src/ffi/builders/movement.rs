@@ -35,6 +35,18 @@ pub extern "C" fn caldera_reshape(
     one("Reshape", graph, &[x], |a| a.ints("dims", dims, rank), out, error)
 }
 
+/// The bits of x as another element type of the same width, a `caldera_type`. No data moves.
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_bit_cast(
+    graph: *mut caldera_graph,
+    x: caldera_value,
+    to: u32,
+    out: *mut caldera_value,
+    error: *mut *mut caldera_error,
+) -> caldera_status {
+    one("BitCast", graph, &[x], |a| a.element("to", to), out, error)
+}
+
 /// x. No data moves.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_stop_gradient(

@@ -22,7 +22,9 @@ const RNN_ACTIVATIONS: &[&str] = &["Tanh", "Relu"];
 /// Gates are in the order input, forget, cell, output. w_ih, w_hh and bias hold one block for each layer and direction, layer
 /// by layer: [4 H, I] (after the first layer [4 H, D H]), [4 H, H] and [4 H]. h0 and c0 [layers D, B, H] may be
 /// CALDERA_NO_VALUE: zeros. `lengths` i32 [B]: how many steps of each item count; the result is 0 after them. The reverse
-/// direction starts at the last step that counts. y, h and c may each be NULL.
+/// direction starts at the last step that counts. `peepholes` may be CALDERA_NO_VALUE; else it holds blocks [3 H] of the gates
+/// input, forget and output: they add p c to the sums of the first two, and p times the new c to that of the output gate. y, h
+/// and c may each be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_lstm(
     graph: *mut caldera_graph,
@@ -33,6 +35,7 @@ pub extern "C" fn caldera_lstm(
     h0: caldera_value,
     c0: caldera_value,
     lengths: caldera_value,
+    peepholes: caldera_value,
     hidden: u32,
     layers: u32,
     bidirectional: u32,
@@ -44,7 +47,7 @@ pub extern "C" fn caldera_lstm(
     several(
         "Lstm",
         graph,
-        &[x, w_ih, w_hh, bias, h0, c0, lengths],
+        &[x, w_ih, w_hh, bias, h0, c0, lengths, peepholes],
         |a| a.int("hidden", hidden).int("layers", layers).flag("bidirectional", bidirectional),
         &[y, h, c],
         error,

@@ -8,6 +8,8 @@ mod express;
 mod external;
 mod fold;
 mod microsoft;
+mod ml;
+mod preview;
 mod proto;
 mod read;
 mod standard;

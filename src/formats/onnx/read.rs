@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::context::Context;
 use super::fold::{Folded, Outcome};
 use super::types::{InputType, domain_name};
-use super::{Bindings, OnnxModel, caldera, microsoft, proto, standard, tensor};
+use super::{Bindings, OnnxModel, caldera, microsoft, ml, preview, proto, standard, tensor};
 use crate::graph::{Dim, Graph, ValueId};
 use crate::ops::{Attributes, build};
 use crate::tensor::{ElementType, Tensor, TensorType};
@@ -250,6 +250,8 @@ impl<'a> Reader<'a> {
             super::DOMAIN => caldera::convert(&mut context),
             "ai.onnx" => standard::convert(&mut context),
             "com.microsoft" => microsoft::convert(&mut context),
+            "ai.onnx.ml" => ml::convert(&mut context),
+            "ai.onnx.preview" => preview::convert(&mut context),
             _ => bail!(Unsupported, "domain \"{domain}\""),
         }?;
         // Versions before 6 say which inputs may be overwritten.

@@ -2,6 +2,7 @@
 
 use super::Entry;
 
+mod bit_cast;
 mod concat;
 mod gather;
 mod gather_elements;
@@ -20,6 +21,7 @@ mod types;
 
 pub const FAMILIES: &[&[Entry]] = &[
     shape::ENTRIES,
+    bit_cast::ENTRIES,
     transpose::ENTRIES,
     slice::ENTRIES,
     concat::ENTRIES,

@@ -37,6 +37,9 @@ pub const W_IH: usize = 1;
 pub const W_HH: usize = 2;
 pub const BIAS: usize = 3;
 
+/// Gates of an Lstm that look at c: i, f, o.
+pub const PEEPHOLES: usize = 3;
+
 pub struct Network {
     pub cell: Cell,
     pub hidden: usize,
@@ -70,6 +73,11 @@ impl Network {
         self.c0().unwrap_or(self.h0()) + 1
     }
 
+    /// The last input of an Lstm: what the gates i and f take of the old c, and o of the new one.
+    pub fn peepholes(&self) -> Option<usize> {
+        (self.cell == Cell::Lstm).then(|| self.lengths() + 1)
+    }
+
     /// y and h, and c of an Lstm.
     pub fn outputs(&self) -> usize {
         if self.cell == Cell::Lstm { 3 } else { 2 }
@@ -100,7 +108,7 @@ impl Network {
     }
 
     pub fn infer(&self, ins: &Inputs<TensorType>) -> Result<Vec<TensorType>> {
-        ins.expect(BIAS + 1 + usize::from(self.bias_h().is_some())..=self.lengths() + 1)?;
+        ins.expect(BIAS + 1 + usize::from(self.bias_h().is_some())..=self.peepholes().unwrap_or(self.lengths()) + 1)?;
         ensure!(self.layers > 0, InvalidGraph, "layers is 0, there must be at least one");
         let x = ins.get(X)?;
         let sizes = self.sizes(x)?;
@@ -108,6 +116,8 @@ impl Network {
         let biases = [(BIAS, if self.bias_h().is_some() { "b_ih" } else { "bias" }), (BIAS + 1, "b_hh")];
         let mut packed = vec![(W_IH, "w_ih", self.w_ih_start(self.layers, &sizes)), (W_HH, "w_hh", blocks * self.hidden)];
         packed.extend(biases[..1 + usize::from(self.bias_h().is_some())].iter().map(|&(i, name)| (i, name, blocks)));
+        let peepholes = self.peepholes().filter(|&i| ins.opt(i).is_some());
+        packed.extend(peepholes.map(|i| (i, "peepholes", self.layers * self.directions * PEEPHOLES * self.hidden)));
         for (i, name, elements) in packed {
             let ty = ins.get(i).map_err(|e| e.within(name))?;
             expect_element(name, ty, x)?;
@@ -143,6 +153,7 @@ impl Network {
         let values = |i: usize| at.input(i).map(Tensor::to_f64);
         let (w_ih, w_hh, bias) = (values(W_IH)?, values(W_HH)?, values(BIAS)?);
         let bias_h = self.bias_h().map(values).transpose()?;
+        let peepholes = self.peepholes().and_then(|i| at.opt(i)).map(Tensor::to_f64);
         let state = |i: Option<usize>| {
             let given = i.and_then(|i| at.opt(i)).map(Tensor::to_f64);
             given.unwrap_or_else(|| vec![0.0; self.states(&sizes).iter().product()])
@@ -159,6 +170,7 @@ impl Network {
             for direction in 0..self.directions {
                 let block = layer * self.directions + direction;
                 let part = |all: &'_ [f64], columns: usize| all[block * self.rows() * columns..][..self.rows() * columns].to_vec();
+                let peephole = |all: &Vec<f64>| all[block * PEEPHOLES * self.hidden..][..PEEPHOLES * self.hidden].to_vec();
                 let start = self.w_ih_start(layer, &sizes) + direction * self.rows() * width;
                 let states = block * sizes.batch * self.hidden..(block + 1) * sizes.batch * self.hidden;
                 let run = Direction {
@@ -169,6 +181,7 @@ impl Network {
                     w_hh: &part(&w_hh, self.hidden),
                     bias: &part(&bias, 1),
                     bias_h: bias_h.as_ref().map(|b| part(b, 1)),
+                    peepholes: peepholes.as_ref().map_or_else(|| vec![0.0; PEEPHOLES * self.hidden], peephole),
                 };
                 run.run(&x, &lengths, &mut h[states.clone()], &mut c[states], |item, time, h| {
                     let row = (item * sizes.steps + time) * self.directions + direction;
@@ -194,6 +207,8 @@ struct Direction<'a> {
     w_hh: &'a [f64],
     bias: &'a [f64],
     bias_h: Option<Vec<f64>>,
+    /// Of the gates i, f, o of an Lstm.
+    peepholes: Vec<f64>,
 }
 
 fn sigmoid(x: f64) -> f64 {
@@ -238,8 +253,9 @@ impl Direction<'_> {
             Cell::Lstm => {
                 for j in 0..n {
                     let [i, f, g, o] = [0, 1, 2, 3].map(|gate| given[gate * n + j] + w[gate * n + j]);
-                    c[j] = sigmoid(f) * c[j] + sigmoid(i) * g.tanh();
-                    h[j] = sigmoid(o) * c[j].tanh();
+                    let [p_i, p_f, p_o] = [0, 1, 2].map(|gate| self.peepholes[gate * n + j]);
+                    c[j] = sigmoid(f + p_f * c[j]) * c[j] + sigmoid(i + p_i * c[j]) * g.tanh();
+                    h[j] = sigmoid(o + p_o * c[j]) * c[j].tanh();
                 }
             }
             Cell::Rnn(act) => {

@@ -12,6 +12,7 @@ struct Shape<'a> {
     directions: usize,
     states: bool,
     lengths: Option<&'a [f64]>,
+    peepholes: bool,
 }
 
 impl Shape<'_> {
@@ -32,16 +33,18 @@ impl Shape<'_> {
             .fill(element, &[layers * rows * hidden], weights.clone())
             .fill(element, &[layers * rows], weights.clone());
         if gates == 3 {
-            case = case.fill(element, &[layers * rows], weights);
+            case = case.fill(element, &[layers * rows], weights.clone());
         }
         for _ in 0..if gates == 4 { 2 } else { 1 } {
             let state = [layers * directions, x[0], hidden];
             case = if self.states { case.fill(element, &state, Fill::Range(-1.0, 1.0)) } else { case.none() };
         }
-        match self.lengths {
+        case = match self.lengths {
             Some(lengths) => case.fill(ElementType::I32, &[x[0]], Fill::Values(lengths.to_vec())),
+            None if self.peepholes => case.none(),
             None => case,
-        }
+        };
+        if self.peepholes { case.fill(element, &[layers * directions * 3 * hidden], weights) } else { case }
     }
 }
 
@@ -49,7 +52,7 @@ impl Shape<'_> {
 pub fn cases(name: &str, extra: &[(&str, Attribute)], gates: usize) -> Vec<Case> {
     let mut out = Vec::new();
     let mut add = |element, x, [hidden, layers, directions]: [usize; 3], states, lengths: Option<&[f64]>| {
-        out.push(Shape { element, x, hidden, layers, directions, states, lengths }.case(name, extra, gates));
+        out.push(Shape { element, x, hidden, layers, directions, states, lengths, peepholes: false }.case(name, extra, gates));
     };
     for element in [ElementType::F32, ElementType::F16, ElementType::Bf16, ElementType::F64] {
         add(element, [3, 5, 7], [13, 2, 2], true, Some(&[5.0, 0.0, 3.0]));
@@ -75,6 +78,23 @@ pub fn cases(name: &str, extra: &[(&str, Attribute)], gates: usize) -> Vec<Case>
     add(f32, [9, 2, 3], [272, 1, 1], true, None);
     add(f32, [1, 70, 3], [8, 1, 1], true, None);
     add(f32, [2000, 2, 3], [4, 1, 2], false, None);
+    out
+}
+
+/// An Lstm whose gates look at c, by both kernels.
+pub fn with_peepholes() -> Vec<Case> {
+    let mut out = Vec::new();
+    let mut add = |element, x, [hidden, layers, directions]: [usize; 3], states, lengths: Option<&[f64]>| {
+        let shape = Shape { element, x, hidden, layers, directions, states, lengths, peepholes: true };
+        out.push(shape.case("Lstm", &[], 4));
+    };
+    for element in [ElementType::F32, ElementType::F16, ElementType::Bf16, ElementType::F64] {
+        add(element, [3, 5, 7], [13, 2, 2], true, Some(&[5.0, 0.0, 3.0]));
+        add(element, [3, 3, 5], [264, 2, 2], true, Some(&[2.0, 0.0, 3.0]));
+    }
+    add(ElementType::F32, [2, 4, 3], [5, 1, 1], false, None);
+    add(ElementType::F32, [2, 0, 3], [5, 1, 1], true, None);
+    add(ElementType::F32, [1, 2, 3], [261, 1, 1], false, None);
     out
 }
 

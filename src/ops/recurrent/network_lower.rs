@@ -1,6 +1,6 @@
 //! Recurrent networks as dispatches: for each layer the products of all inputs at once, then the recurrence.
 
-use super::network::{BIAS, Cell, Network, RnnActivation, Sizes, W_HH, W_IH, X, wide_bytes};
+use super::network::{BIAS, Cell, Network, PEEPHOLES, RnnActivation, Sizes, W_HH, W_IH, X, wide_bytes};
 use crate::Result;
 use crate::kernels::{Caps, kernel};
 use crate::ops::contraction::{Product, lower_product};
@@ -60,6 +60,7 @@ struct Layer {
     bias: Operand,
     bias_h: Operand,
     /// None: zeros.
+    peepholes: Option<Operand>,
     h0: Option<Operand>,
     c0: Option<Operand>,
     lengths: Option<Operand>,
@@ -164,11 +165,14 @@ impl Network {
         let state = |operand: Operand| self.state_of(operand, number, sizes, element);
         let initial = |i: Option<usize>| i.filter(|&i| at.has_input(i)).map(|i| state(at.input(i)));
         let block = |i: usize, columns: usize| at.input(i).part(number * rows * columns, rows * columns);
+        let holes = self.directions * PEEPHOLES * self.hidden * element.bytes();
+        let peepholes = self.peepholes().filter(|&i| at.has_input(i));
         Layer {
             products,
             w_hh: block(W_HH, self.hidden),
             bias: block(BIAS, 1),
             bias_h: self.bias_h().map_or(at.opt_input(usize::MAX), |i| block(i, 1)),
+            peepholes: peepholes.map(|i| at.input(i).part(number * holes, holes)),
             h0: initial(Some(self.h0())),
             c0: initial(self.c0()),
             lengths: at.has_input(self.lengths()).then(|| at.input(self.lengths())),
@@ -186,6 +190,7 @@ impl Network {
             .read("w", layer.w_hh)
             .read("bias", layer.bias)
             .read("bias_h", layer.bias_h)
+            .read("peepholes", layer.peepholes.unwrap_or(absent))
             .read("h0", layer.h0.unwrap_or(absent))
             .read("c0", layer.c0.unwrap_or(absent))
             .read("lengths", layer.lengths.unwrap_or(absent))
@@ -198,6 +203,7 @@ impl Network {
             .uint("hidden", self.hidden)
             .spec("CELL", cell_numbers(self.cell)[0])
             .spec("LENGTHS", layer.lengths.is_some().into())
+            .spec("PEEPHOLES", layer.peepholes.is_some().into())
             .spec("H0", layer.h0.is_some().into())
             .spec("C0", layer.c0.is_some().into())
             .spec("W_VEC", self.whole_vectors(element).into())
@@ -220,6 +226,7 @@ impl Network {
                     .read("w", layer.w_hh)
                     .read("bias", layer.bias)
                     .read("bias_h", layer.bias_h)
+                    .read("peepholes", layer.peepholes.unwrap_or(absent))
                     .read_write("states", layer.states)
                     .read("lengths", layer.lengths.unwrap_or(absent))
                     .write("y", layer.y)
@@ -233,6 +240,7 @@ impl Network {
                     .uint("step", step)
                     .spec("CELL", cell)
                     .spec("LENGTHS", layer.lengths.is_some().into())
+                    .spec("PEEPHOLES", layer.peepholes.is_some().into())
                     .spec("ITEMS", items as u32)
                     .spec("UNITS", units as u32)
                     .spec("STAGES", stages as u32)

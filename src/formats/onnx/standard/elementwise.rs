@@ -2,7 +2,7 @@
 
 use super::Convert;
 use crate::formats::onnx::context::Context;
-use crate::formats::onnx::express::scalar;
+use crate::formats::onnx::express::{scalar, text};
 use crate::formats::onnx::read::Operand;
 use crate::formats::onnx::tensor::{element_type, packed_bits};
 use crate::ops::Attribute;
@@ -56,6 +56,7 @@ pub const ROWS: &[(&str, Convert)] = &[
     ("Clip", clip),
     ("Cast", cast),
     ("CastLike", cast_like),
+    ("BitCast", bit_cast),
     ("Where", same_types),
 ];
 
@@ -222,6 +223,13 @@ fn cast(cx: &mut Context) -> Result<Vec<Operand>> {
     let number = i32::try_from(number).unwrap_or(-1);
     let x = cx.input(0)?;
     cast_to(cx, &x, element_type(number)?, packed_bits(number)).map(|y| vec![y])
+}
+
+fn bit_cast(cx: &mut Context) -> Result<Vec<Operand>> {
+    let Some(number) = cx.attributes.int("to")? else { bail!(InvalidGraph, "attribute \"to\" is missing") };
+    let (x, to) = (cx.input(0)?, cast_target(number)?);
+    ensure!(cx.bits_of_input(0).is_none(), Unsupported, "integers of less than 8 bits");
+    Ok(vec![cx.emit1("BitCast", vec![("to", text(to.name()))], &[x])?])
 }
 
 /// The type of this number, if it is stored as it is: integers of 4 and 2 bits are kept in bytes here.

@@ -3,6 +3,8 @@
 mod binary;
 mod contraction;
 mod control;
+mod deform;
+mod det;
 mod einsum;
 mod elementwise;
 mod image;
@@ -24,6 +26,7 @@ mod state;
 mod transformer;
 mod unfold;
 mod window;
+mod words;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -56,6 +59,8 @@ const GROUPS: &[&[(&str, Convert)]] = &[
     window::ROWS,
     unfold::ROWS,
     image::ROWS,
+    deform::ROWS,
+    det::ROWS,
     recurrent::ROWS,
     state::ROWS,
     quant::ROWS,
@@ -63,6 +68,7 @@ const GROUPS: &[&[(&str, Convert)]] = &[
     random::ROWS,
     loss::ROWS,
     lookup::ROWS,
+    words::ROWS,
     control::ROWS,
     sequence::ROWS,
 ];

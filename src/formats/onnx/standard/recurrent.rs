@@ -130,8 +130,9 @@ impl Cell {
         name: &str,
         attributes: Vec<(&str, Attribute)>,
         mut inputs: Vec<Option<Operand>>,
+        peepholes: Option<Operand>,
     ) -> Result<Vec<Operand>> {
-        inputs.push(self.lengths.clone());
+        inputs.extend([self.lengths.clone(), peepholes]);
         while inputs.last().is_some_and(Option::is_none) {
             inputs.pop();
         }
@@ -155,13 +156,17 @@ impl Cell {
 /// Gates in files: input, output, forget, cell. Here: input, forget, cell, output.
 fn lstm(cx: &mut Context) -> Result<Vec<Operand>> {
     const ORDER: [usize; 4] = [0, 2, 3, 1];
-    ensure!(cx.opt(7).is_none(), Unsupported, "peephole weights");
     let cell = Cell::read(cx, &["Sigmoid", "Tanh", "Tanh"])?;
     let (w, r) = (cx.input(1)?, cx.input(2)?);
     let (w, r) = (cell.weights(cx, &w, &ORDER, None)?, cell.weights(cx, &r, &ORDER, None)?);
     let bias = cell.merged_bias(cx, &ORDER)?;
+    // In files: input, output, forget.
+    let peepholes = match cx.opt(7) {
+        Some(p) => Some(cell.weights(cx, &p, &[0, 2, 1], None)?),
+        None => None,
+    };
     let inputs = vec![Some(cell.x.clone()), Some(w), Some(r), Some(bias), cell.state(cx, 5)?, cell.state(cx, 6)?];
-    cell.run(cx, "Lstm", cell.attributes(), inputs)
+    cell.run(cx, "Lstm", cell.attributes(), inputs, peepholes)
 }
 
 /// Gates in files: update, reset, hidden. Here: reset, update, hidden.
@@ -175,7 +180,7 @@ fn gru(cx: &mut Context) -> Result<Vec<Operand>> {
     let inputs = vec![Some(cell.x.clone()), Some(w), Some(r), Some(b_ih), Some(b_hh), cell.state(cx, 5)?];
     let mut attributes = cell.attributes();
     attributes.push(("linear_before_reset", int(after)));
-    cell.run(cx, "Gru", attributes, inputs)
+    cell.run(cx, "Gru", attributes, inputs, None)
 }
 
 fn rnn(cx: &mut Context) -> Result<Vec<Operand>> {
@@ -191,5 +196,5 @@ fn rnn(cx: &mut Context) -> Result<Vec<Operand>> {
     let inputs = vec![Some(cell.x.clone()), Some(w), Some(r), Some(bias), cell.state(cx, 5)?];
     let mut attributes = cell.attributes();
     attributes.push(("act", text(act)));
-    cell.run(cx, "Rnn", attributes, inputs)
+    cell.run(cx, "Rnn", attributes, inputs, None)
 }
