@@ -38,6 +38,8 @@ pub struct KernelInfo {
     pub local_size: [u32; 3],
     /// SPIR-V capabilities: the device features it needs.
     pub capabilities: &'static [u32],
+    /// The kernel that does the same without subgroup arithmetic, shuffles and storage of less than 32 bits, where this one needs any.
+    plain: Option<u16>,
 }
 
 impl Kernel {
@@ -141,6 +143,14 @@ const CAPABILITY_NAMES: &[(u32, &str)] = &[
 const ALWAYS: &[u32] = &[0, 1, 50, 56];
 
 impl Caps {
+    /// The kernel itself, or its plain form where the device lacks what it needs.
+    pub fn fitting(&self, kernel: Kernel) -> Kernel {
+        match (self.missing(kernel), kernel.info().plain) {
+            (Some(_), Some(plain)) => Kernel(plain),
+            _ => kernel,
+        }
+    }
+
     /// The name of a feature that the kernel needs and the device lacks.
     pub fn missing(&self, kernel: Kernel) -> Option<&'static str> {
         let need = kernel.info().capabilities.iter().find(|c| !ALWAYS.contains(c) && !self.capabilities.contains(c))?;

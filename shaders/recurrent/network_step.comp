@@ -7,6 +7,7 @@
 // slot of step + 1.
 // A workgroup does UNITS units of ITEMS items of one direction; a subgroup takes one unit after another, its lanes along the states.
 #include "common/types.glsl"
+#include "common/subgroup.glsl"
 #include "common/math.glsl"
 #include "recurrent/cell.glsl"
 

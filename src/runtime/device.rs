@@ -58,8 +58,10 @@ pub struct DeviceOptions {
     pub allow_cpu: bool,
     /// Validation layers; what they say goes to the log.
     pub validation: bool,
-    /// Features to treat as absent, for tests.
+    /// Features to treat as absent, for tests. CALDERA_MASK (names, separated by commas) adds to them.
     pub masks: Masks,
+    /// The size of subgroups, where the driver can be asked for another than its own, for tests. CALDERA_SUBGROUP says the same.
+    pub subgroup: Option<u32>,
     /// Calls of the driver that fail, for tests. CALDERA_FAULT says the same.
     pub faults: Option<Arc<Faults>>,
 }
@@ -205,7 +207,7 @@ impl Device {
         let backend = match physical {
             None => Backend::Cpu,
             Some(physical) => {
-                let device = vulkan::Device::open(&instance?, physical.clone(), options.masks, faults(options)?)?;
+                let device = vulkan::Device::open(&instance?, physical.clone(), masks(options)?, subgroup(options)?, faults(options)?)?;
                 let transfer = Transfer::new(&device)?;
                 Backend::Vulkan(Vulkan { device, transfer })
             }
@@ -272,6 +274,21 @@ impl Device {
             log::log(Level::Warning, "the pipeline cache is of another device or driver, or came too late: ignored");
         }
         Ok(())
+    }
+}
+
+fn masks(options: &DeviceOptions) -> Result<Masks> {
+    let named = std::env::var("CALDERA_MASK").map_or(Ok(Masks::default()), |text| Masks::from_text(&text))?;
+    Ok(options.masks.with(named))
+}
+
+fn subgroup(options: &DeviceOptions) -> Result<Option<u32>> {
+    match (options.subgroup, std::env::var("CALDERA_SUBGROUP")) {
+        (None, Ok(text)) if !text.is_empty() => match text.parse() {
+            Ok(size) => Ok(Some(size)),
+            Err(_) => bail!(InvalidArgument, "CALDERA_SUBGROUP: \"{text}\" is no number"),
+        },
+        (given, _) => Ok(given),
     }
 }
 

@@ -39,14 +39,16 @@ pub struct Device {
 }
 
 impl Device {
-    /// Opens a device. `hidden` features are treated as absent; `faults` makes calls of it fail.
+    /// Opens a device. `hidden` features are treated as absent; `subgroup` is the size of subgroups, if not the driver's own; `faults` makes
+    /// calls of it fail.
     pub fn open(
         instance: &Arc<Instance>,
         physical: PhysicalDevice,
         hidden: Masks,
+        subgroup: Option<u32>,
         faults: Option<Arc<Faults>>,
     ) -> Result<Arc<Self>> {
-        let (features, caps) = physical.caps(hidden);
+        let (features, caps) = physical.caps(hidden, subgroup)?;
         if let Some(missing) = features.missing_essential() {
             bail!(Unsupported, "device \"{}\" lacks {missing}", physical.name);
         }
@@ -76,7 +78,7 @@ impl Device {
                 return Err(error!(Internal, "the memory allocator did not start: {e}"));
             }
         };
-        let pipelines = Pipelines::new(features.full_subgroups);
+        let pipelines = Pipelines::new(features.full_subgroups, physical.required_subgroup(&caps));
         Ok(Arc::new(Self {
             raw,
             physical,

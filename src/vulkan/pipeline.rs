@@ -25,6 +25,8 @@ pub struct Pipelines {
     map: RwLock<HashMap<PipelineKey, vk::Pipeline>>,
     shared: Mutex<Option<Shared>>,
     full_subgroups: bool,
+    /// The size of subgroups, where it is not the driver's own.
+    subgroup: Option<u32>,
 }
 
 #[derive(Clone, Copy)]
@@ -34,8 +36,8 @@ struct Shared {
 }
 
 impl Pipelines {
-    pub fn new(full_subgroups: bool) -> Self {
-        Self { map: RwLock::default(), shared: Mutex::new(None), full_subgroups }
+    pub fn new(full_subgroups: bool, subgroup: Option<u32>) -> Self {
+        Self { map: RwLock::default(), shared: Mutex::new(None), full_subgroups, subgroup }
     }
 
     fn shared(&self, device: &ash::Device, blob: &[u8]) -> Result<Shared> {
@@ -121,6 +123,8 @@ impl Device {
             .collect();
         let data: Vec<u8> = key.spec.iter().flat_map(|&(_, value)| value.to_le_bytes()).collect();
         let specialization = vk::SpecializationInfo::default().map_entries(&entries).data(&data);
+        let mut size = vk::PipelineShaderStageRequiredSubgroupSizeCreateInfo::default()
+            .required_subgroup_size(self.pipelines.subgroup.unwrap_or_default());
         let mut stage = vk::PipelineShaderStageCreateInfo::default()
             .stage(vk::ShaderStageFlags::COMPUTE)
             .module(module)
@@ -128,6 +132,9 @@ impl Device {
             .specialization_info(&specialization);
         if self.pipelines.full_subgroups && info.local_size[0] % self.caps().subgroup_size == 0 {
             stage = stage.flags(vk::PipelineShaderStageCreateFlags::REQUIRE_FULL_SUBGROUPS);
+        }
+        if self.pipelines.subgroup.is_some() {
+            stage = stage.push_next(&mut size);
         }
         let create = vk::ComputePipelineCreateInfo::default().stage(stage).layout(shared.layout);
         // SAFETY: stage, layout and cache are of this device; a VkPipelineCache may be used by several threads at once.
