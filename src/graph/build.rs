@@ -100,7 +100,13 @@ impl Graph {
                 Some(&id) => id,
                 None => self.param(name, ty.element, &ty.dims)?,
             };
-            ensure!(self.ty(id)? == ty, InvalidGraph, "{}: param \"{name}\" is {} outside, {ty} inside", operator.name(), self.ty(id)?);
+            ensure!(
+                self.ty(id)? == ty,
+                InvalidGraph,
+                "{}: param \"{name}\" is {} outside, {ty} inside",
+                operator.name(),
+                self.ty(id)?
+            );
             inputs.insert(inputs.len().saturating_sub(after), Some(id));
         }
         let bodies = operator.bodies().into_iter().map(|(_, body)| body.with_captured(&lifted, after).map(Arc::new));

@@ -40,7 +40,9 @@ impl Graph {
             );
             for (name, body) in node.operator.bodies() {
                 let _ = writeln!(out, "  {name}:");
-                body.to_text().lines().for_each(|line| drop(writeln!(out, "    {line}")));
+                for line in body.to_text().lines() {
+                    let _ = writeln!(out, "    {line}");
+                }
             }
         }
         for (name, id) in &self.outputs {

@@ -50,7 +50,13 @@ impl Expander<'_> {
     }
 
     /// A node of a body whose result is wanted only where `guard` is true.
-    fn node(&mut self, operator: &OperatorRef, name: &str, inputs: &[Option<ValueId>], guard: Option<ValueId>) -> Result<Vec<ValueId>> {
+    fn node(
+        &mut self,
+        operator: &OperatorRef,
+        name: &str,
+        inputs: &[Option<ValueId>],
+        guard: Option<ValueId>,
+    ) -> Result<Vec<ValueId>> {
         if let Some(op) = operator.downcast::<If>() {
             self.branch(op, name, inputs, guard)
         } else if let Some(op) = operator.downcast::<While>() {
@@ -62,7 +68,13 @@ impl Expander<'_> {
         }
     }
 
-    fn plain(&mut self, operator: &OperatorRef, name: &str, inputs: &[Option<ValueId>], guard: Option<ValueId>) -> Result<Vec<ValueId>> {
+    fn plain(
+        &mut self,
+        operator: &OperatorRef,
+        name: &str,
+        inputs: &[Option<ValueId>],
+        guard: Option<ValueId>,
+    ) -> Result<Vec<ValueId>> {
         self.spend()?;
         let mut inputs = inputs.to_vec();
         // A body works on values: it never writes over what lies outside.
@@ -177,7 +189,11 @@ impl Expander<'_> {
                 Some(false) => break,
                 Some(true) => {}
                 None => {
-                    ensure!(op.max_iter.is_some(), Unsupported, "max_iter is not given: a device's loop is written out, {MAX_NODES} nodes at most");
+                    ensure!(
+                        op.max_iter.is_some(),
+                        Unsupported,
+                        "max_iter is not given: a device's loop is written out, {MAX_NODES} nodes at most"
+                    );
                     let cond = self.condition(cond, &name)?;
                     going = self.both(going, Some(cond), &name)?;
                 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::body;
 use super::cases::branches as cases;
 use crate::graph::Graph;
-use crate::ops::{AttributeReader, Attribute, Attributes, Entry, Inputs, Lowering, Operator, OperatorRef, Reference, share};
+use crate::ops::{Attribute, AttributeReader, Attributes, Entry, Inputs, Lowering, Operator, OperatorRef, Reference, share};
 use crate::tensor::{Tensor, TensorType};
 use crate::{Result, bail, ensure};
 

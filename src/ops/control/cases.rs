@@ -77,13 +77,14 @@ fn inner_if(dims: &[usize]) -> Arc<Graph> {
 
 pub fn branches() -> Vec<Case> {
     let mut out = Vec::new();
-    let mut add = |then: &Arc<Graph>, otherwise: &Arc<Graph>, element, dims: &[usize], pred: &[usize], values: &[f64], fill: Fill| {
-        for &value in values {
-            let op = If { then: then.clone(), otherwise: otherwise.clone() };
-            let case = case(op).fill(Bool, pred, Fill::Values(vec![value]));
-            out.push(case.fill(element, dims, fill.clone()).fill(element, dims, fill.clone()));
-        }
-    };
+    let mut add =
+        |then: &Arc<Graph>, otherwise: &Arc<Graph>, element, dims: &[usize], pred: &[usize], values: &[f64], fill: Fill| {
+            for &value in values {
+                let op = If { then: then.clone(), otherwise: otherwise.clone() };
+                let case = case(op).fill(Bool, pred, Fill::Values(vec![value]));
+                out.push(case.fill(element, dims, fill.clone()).fill(element, dims, fill.clone()));
+            }
+        };
     for element in [F32, F16, F64, I32, I64, U8] {
         add(&binary("Add", element, &[3, 5]), &binary("Mul", element, &[3, 5]), element, &[3, 5], &[], &[0.0, 1.0], Fill::Any);
     }
@@ -177,7 +178,9 @@ pub fn scans() -> Vec<Case> {
         let case = case(op).fill(element, dims, range()).fill(element, dims, range());
         out.push(case.fill(element, &[&[length][..], dims].concat(), range()));
     };
-    for (length, trajectory, collects) in [(0, false, false), (0, true, true), (1, false, true), (1, true, false), (7, false, false)] {
+    for (length, trajectory, collects) in
+        [(0, false, false), (0, true, true), (1, false, true), (1, true, false), (7, false, false)]
+    {
         add(F32, &[3, 5], length, trajectory, collects);
     }
     for (dims, length) in [(&[][..], 5), (&[0], 3), (&[257], 33)] {

@@ -2,8 +2,8 @@
 
 use crate::kernels::kernel;
 use crate::ops::{
-    Attribute, AttributeField, AttributeReader, Attributes, Case, Entry, Inputs, Lowering, Operator, OperatorRef, Reference, RunNumbers,
-    share,
+    Attribute, AttributeField, AttributeReader, Attributes, Case, Entry, Inputs, Lowering, Operator, OperatorRef, Reference,
+    RunNumbers, share,
 };
 use crate::tensor::{ElementType, Tensor, TensorType};
 use crate::{Result, ensure, error};
