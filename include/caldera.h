@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 /** The version of the binary interface. Compare with `caldera_abi_version()`. */
-#define CALDERA_ABI_VERSION 1
+#define CALDERA_ABI_VERSION 2
 
 /** What became of a call. The numbers never change. */
 typedef enum caldera_status {

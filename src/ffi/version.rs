@@ -7,7 +7,7 @@ use super::error::caldera_error;
 use crate::log;
 
 /// The version of the binary interface. Compare with `caldera_abi_version()`.
-pub const CALDERA_ABI_VERSION: u32 = 1;
+pub const CALDERA_ABI_VERSION: u32 = 2;
 
 /// The version of the library, such as "0.1.0". Static.
 #[unsafe(no_mangle)]

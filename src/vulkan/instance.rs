@@ -12,8 +12,8 @@ use crate::{Result, bail, error};
 /// Called with what the validation layers say.
 pub type ValidationSink = fn(&str);
 
-/// Held while an instance or a device is made or destroyed, and while devices are listed: when several threads of a process do that at once,
-/// a driver seen (NVIDIA 580) waits for itself for ever.
+/// Held while an instance or a device is made or destroyed, and while devices are listed: these calls enter the driver through state that all
+/// threads share. When several threads made and destroyed devices at once, a driver seen (NVIDIA 580) waited for itself for ever.
 static LIFE: Mutex<()> = Mutex::new(());
 
 /// A panic under this lock leaves nothing half done that it guards.

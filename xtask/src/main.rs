@@ -6,9 +6,10 @@ mod null_calls;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The root of the repository.
+/// The root of the repository, as cargo says at run time: a program that another clone built into the same target folder has the path of that clone.
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository").to_path_buf()
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs xtask");
+    Path::new(&package).parent().expect("xtask lies in the repository").to_path_buf()
 }
 
 fn main() -> ExitCode {

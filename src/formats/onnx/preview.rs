@@ -48,8 +48,9 @@ fn flex_attention(cx: &mut Context) -> Result<Vec<Operand>> {
 fn changed(cx: &mut Context, graph: Option<&proto::Graph>, x: Operand) -> Result<Operand> {
     let Some(graph) = graph else { return Ok(x) };
     let outputs = cx.reader.subgraph(graph, std::slice::from_ref(&x))?;
-    ensure!(outputs.len() == 1, InvalidGraph, "graph \"{}\" has {} outputs, not one", graph.name, outputs.len());
-    let y = outputs.into_iter().next().ok_or_else(|| error!(Internal, "there is one output"))?;
+    let [y]: [Operand; 1] = outputs
+        .try_into()
+        .map_err(|all: Vec<Operand>| error!(InvalidGraph, "graph \"{}\" has {} outputs, not one", graph.name, all.len()))?;
     let (before, after) = (cx.ty(&x)?, cx.ty(&y)?);
     ensure!(before == after, InvalidGraph, "graph \"{}\" makes {after} of {before}", graph.name);
     Ok(y)

@@ -22,7 +22,10 @@ fn vectorize(cx: &mut Context) -> Result<Vec<Operand>> {
     ensure!(cx.attributes.find("pool_strings").is_none(), Unsupported, "strings");
     let x = cx.input(0)?;
     let ty = cx.ty(&x)?;
-    ensure!(matches!(ty.rank(), 1 | 2), InvalidGraph, "takes [words] or [batch, words], not {ty}");
+    let words = matches!(ty.rank(), 1 | 2) && matches!(ty.element, ElementType::I32 | ElementType::I64);
+    ensure!(words, InvalidGraph, "takes integers [words] or [batch, words], not {ty}");
+    // The pool's words are 64 bits wide: none of them may wrap to one of x.
+    let x = cx.cast(&x, ElementType::I64)?;
     let x = cx.reshape(&x, &[if ty.rank() == 2 { ty.dims[0] } else { 1 }, ty.last()])?;
     let list = |name: &str| Ok::<_, crate::Error>(cx.attributes.ints(name)?.unwrap_or(&[]));
     let (counts, columns, pool) = (list("ngram_counts")?, list("ngram_indexes")?, list("pool_int64s")?);
@@ -84,8 +87,8 @@ fn add_counts(cx: &mut Context, y: Operand, x: &Operand, grams: &Grams, apart: u
     }
     let mut all = None;
     for i in 0..grams.length {
-        let words: Vec<i128> = (0..number).map(|g| grams.words[g * grams.length + i].into()).collect();
-        let words = Operand::constant(Tensor::from_i128(TensorType::new(ty.element, [1, 1, number]), &words));
+        let words: Vec<i64> = (0..number).map(|g| grams.words[g * grams.length + i]).collect();
+        let words = Operand::constant(Tensor::from_slice(&[1, 1, number], &words));
         let there = cx.narrow(x, 1, i * apart, places)?;
         let there = cx.reshape(&there, &[ty.dims[0], places, 1])?;
         let same = cx.binary("Eq", &there, &words)?;
