@@ -66,6 +66,9 @@ static void with_nothing(void) {
     REFUSED(caldera_set_rng(NULL, 0, 0, NULL));
     REFUSED(caldera_executable_warm_up(NULL, NULL));
     REFUSED(caldera_run(NULL, NULL, 0, NULL, 0, NULL));
+    REFUSED(caldera_set_input(NULL, NULL, NULL, 0, NULL));
+    REFUSED(caldera_want_output(NULL, NULL, NULL));
+    REFUSED(caldera_clear_run(NULL, NULL));
     REFUSED(caldera_submit(NULL, NULL, 0, NULL));
     REFUSED(caldera_wait(NULL, 0, NULL));
     REFUSED(caldera_poll(NULL, NULL, NULL));
@@ -283,6 +286,9 @@ static void with_object(caldera_device *device, caldera_graph *graph, caldera_we
     SURVIVES(caldera_set_rng(executable, 0, 0, NULL));
     SURVIVES(caldera_executable_warm_up(executable, NULL));
     SURVIVES(caldera_run(executable, NULL, 0, NULL, 0, NULL));
+    SURVIVES(caldera_set_input(executable, NULL, NULL, 0, NULL));
+    SURVIVES(caldera_want_output(executable, NULL, NULL));
+    SURVIVES(caldera_clear_run(executable, NULL));
     SURVIVES(caldera_submit(executable, NULL, 0, NULL));
     SURVIVES(caldera_wait(executable, 0, NULL));
     SURVIVES(caldera_poll(executable, NULL, NULL));

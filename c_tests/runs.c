@@ -141,6 +141,45 @@ static void asynchronous(caldera_executable *executable) {
     CHECK(done == 1);
 }
 
+/* Inputs set and outputs wanted ahead of the run. */
+static void ahead(caldera_executable *executable) {
+    const float zeros[6] = {0, 0, 0, 0, 0, 0};
+    caldera_run_input x = {"x", X, sizeof X};
+    float got[4] = {0}, sum = 0;
+    caldera_run_output y = {"y", got, sizeof got};
+    FAILS(CALDERA_INVALID_ARGUMENT, "\"z\"", caldera_set_input(executable, "z", X, sizeof X, err()));
+    FAILS(CALDERA_INVALID_ARGUMENT, "got 20 bytes", caldera_set_input(executable, "x", X, 20, err()));
+    FAILS(CALDERA_INVALID_ARGUMENT, "NULL", caldera_set_input(executable, "x", NULL, sizeof X, err()));
+    FAILS(CALDERA_INVALID_ARGUMENT, "\"z\"", caldera_want_output(executable, "z", err()));
+    FAILS(CALDERA_INVALID_ARGUMENT, "\"x\"", caldera_submit(executable, NULL, 0, err())); /* no failed call set it */
+    OK(caldera_set_input(executable, "x", zeros, sizeof zeros, err()));
+    OK(caldera_set_input(executable, "x", X, sizeof X, err()));
+    FAILS(CALDERA_INVALID_ARGUMENT, "twice", caldera_run(executable, &x, 1, NULL, 0, err()));
+    OK(caldera_want_output(executable, "y", err()));
+    OK(caldera_want_output(executable, "y", err()));
+    FAILS(CALDERA_INVALID_ARGUMENT, "twice", caldera_run(executable, NULL, 0, &y, 1, err()));
+    OK(caldera_submit(executable, NULL, 0, err())); /* the refused calls left it as it was */
+    OK(caldera_wait(executable, UINT64_MAX, err()));
+    OK(caldera_read_output(executable, "y", got, sizeof got, err()));
+    CHECK(memcmp(got, WANT, sizeof got) == 0);
+    OK(caldera_read_output(executable, "s", &sum, sizeof sum, err())); /* not wanted: read where it lies */
+    CHECK(sum == 84);
+    OK(caldera_read_output_row(executable, "y", 1, got, 8, err()));
+    CHECK(got[0] == 19 && got[1] == 32);
+    FAILS(CALDERA_INVALID_ARGUMENT, "\"x\"", caldera_run(executable, NULL, 0, NULL, 0, err())); /* used up */
+    OK(caldera_set_input(executable, "x", zeros, sizeof zeros, err()));
+    OK(caldera_want_output(executable, "y", err()));
+    OK(caldera_clear_run(executable, err()));
+    FAILS(CALDERA_INVALID_ARGUMENT, "\"x\"", caldera_run(executable, NULL, 0, &y, 1, err()));
+    OK(caldera_set_input(executable, "x", zeros, sizeof zeros, err()));
+    OK(caldera_bind_handle_data(executable, "x", X, sizeof X, err())); /* replaces what was set */
+    FAILS(CALDERA_INVALID_ARGUMENT, "handle", caldera_set_input(executable, "x", zeros, sizeof zeros, err()));
+    OK(caldera_run(executable, NULL, 0, &y, 1, err()));
+    CHECK(memcmp(got, WANT, sizeof got) == 0);
+    OK(caldera_unbind_handle(executable, "x", err()));
+    FAILS(CALDERA_INVALID_ARGUMENT, "\"x\"", caldera_run(executable, NULL, 0, &y, 1, err()));
+}
+
 static void outputs(caldera_executable *executable) {
     float got[4] = {0}, sum = 0;
     OK(caldera_read_output(executable, "y", got, sizeof got, err()));
@@ -209,6 +248,7 @@ int main(void) {
         params(executable);
         OK(caldera_executable_warm_up(executable, err()));
         wrong_runs(executable);
+        ahead(executable);
         asynchronous(executable);
         outputs(executable);
         reports(executable, profiled);

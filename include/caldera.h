@@ -1013,11 +1013,35 @@ caldera_status caldera_executable_warm_up(caldera_executable *executable, calder
 /**
  * Runs: uploads the inputs, one submit, reads the outputs asked for (none, some, all), and waits.
  *
- * Every input without a handle must be given, once. Errors: INVALID_ARGUMENT (unknown, missing or doubled names, wrong sizes; nothing has run then),
- * INDEX_OUT_OF_RANGE (an operator met a bad index: it is named with position and value, and the outputs are not written), DEVICE_LOST.
+ * Every input without a handle must be given, once: here or by `caldera_set_input`. Errors: INVALID_ARGUMENT (unknown, missing or doubled names,
+ * wrong sizes; nothing has run then), INDEX_OUT_OF_RANGE (an operator met a bad index: it is named with position and value, and the outputs are not
+ * written), DEVICE_LOST.
  */
 caldera_status caldera_run(caldera_executable *executable, const caldera_run_input *inputs, size_t input_count, const
     caldera_run_output *outputs, size_t output_count, caldera_error **error);
+
+/**
+ * Gives an input its value for the next run, one call an input: the form of `caldera_run`'s list for languages that must not hand out structs with
+ * pointers. `size` is in bytes: what type and shape need. The data is copied by the call. Setting again replaces it. A run that starts uses up what
+ * was set, one that is refused does not; a handle that is bound to the input replaces it.
+ *
+ * Errors: INVALID_ARGUMENT (an unknown input, one with a handle, a wrong size), BUSY during a run.
+ */
+caldera_status caldera_set_input(caldera_executable *executable, const char *input, const void *data, size_t size, caldera_error
+    **error);
+
+/**
+ * Lets the next run that starts bring an output to the host, as the list of `caldera_run` does: `caldera_read_output` then copies from there, without
+ * a submit of its own. Wanting it twice is once.
+ *
+ * Errors: INVALID_ARGUMENT (an unknown output), BUSY during a run.
+ */
+caldera_status caldera_want_output(caldera_executable *executable, const char *output, caldera_error **error);
+
+/**
+ * Takes back every `caldera_set_input` and `caldera_want_output` since the last run, for a run that was given up. Errors: BUSY during a run.
+ */
+caldera_status caldera_clear_run(caldera_executable *executable, caldera_error **error);
 
 /**
  * Starts a run and returns. `caldera_wait` ends it; until then other calls on the executable give BUSY, and the inputs may already be reused.
@@ -1132,8 +1156,9 @@ caldera_status caldera_weights_load_gguf(const caldera_weights *weights, const c
  * Adds a node of any operator. `operator_name` is spelled as in the operator contract ("RmsNorm"); `node_name`, for messages, may be NULL.
  *
  * Inputs and attributes are those of the contract, in its order; an input that is left out is CALDERA_NO_VALUE. `*n_outputs` is the room in `outputs`
- * on the way in and the number of results on the way out. Errors: UNSUPPORTED (no such operator), INVALID_GRAPH (an attribute or input that is wrong,
- * missing or unknown), INVALID_ARGUMENT (NULL, too little room: nothing is added then).
+ * on the way in and the number of results on the way out; with `outputs` NULL nothing is added, and the number says what room is needed. Errors:
+ * UNSUPPORTED (no such operator), INVALID_GRAPH (an attribute or input that is wrong, missing or unknown), INVALID_ARGUMENT (NULL, too little room:
+ * nothing is added then).
  */
 caldera_status caldera_graph_node(caldera_graph *graph, const char *operator_name, const char *node_name, const caldera_value
     *inputs, size_t n_inputs, const caldera_attribute *attributes, size_t n_attributes, caldera_value *outputs, size_t *n_outputs,

@@ -395,7 +395,7 @@ fn a_steady_run_allocates_nothing() {
         e.want(0).expect("an output");
         e.launch().expect("runs");
         e.wait(Duration::MAX).expect("ends");
-        e.output(0, &mut sum).expect("downloaded");
+        e.read_output(0, 0, &mut sum).expect("downloaded");
     }
     let after = e.stats();
     assert_eq!(ALLOCATIONS.get() - host, 0, "host allocations");

@@ -472,8 +472,9 @@ fn start(e: &mut Executable, inputs: &[caldera_run_input], outputs: &[caldera_ru
 
 /// Runs: uploads the inputs, one submit, reads the outputs asked for (none, some, all), and waits.
 ///
-/// Every input without a handle must be given, once. Errors: INVALID_ARGUMENT (unknown, missing or doubled names, wrong sizes; nothing has run then),
-/// INDEX_OUT_OF_RANGE (an operator met a bad index: it is named with position and value, and the outputs are not written), DEVICE_LOST.
+/// Every input without a handle must be given, once: here or by `caldera_set_input`. Errors: INVALID_ARGUMENT (unknown, missing or doubled names,
+/// wrong sizes; nothing has run then), INDEX_OUT_OF_RANGE (an operator met a bad index: it is named with position and value, and the outputs are not
+/// written), DEVICE_LOST.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_run(
     executable: *mut caldera_executable,
@@ -491,10 +492,56 @@ pub extern "C" fn caldera_run(
         e.wait(Duration::MAX)?;
         for output in outputs {
             let index = e.output_index(text(output.name, "the name of an output")?)?;
-            e.output(index, bytes_mut(output.data, output.size, "the data of an output")?)?;
+            e.read_output(index, 0, bytes_mut(output.data, output.size, "the data of an output")?)?;
         }
         Ok(())
     })
+}
+
+/// Gives an input its value for the next run, one call an input: the form of `caldera_run`'s list for languages that must not hand out structs with
+/// pointers. `size` is in bytes: what type and shape need. The data is copied by the call. Setting again replaces it. A run that starts uses up what
+/// was set, one that is refused does not; a handle that is bound to the input replaces it.
+///
+/// Errors: INVALID_ARGUMENT (an unknown input, one with a handle, a wrong size), BUSY during a run.
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_set_input(
+    executable: *mut caldera_executable,
+    input: *const c_char,
+    data: *const c_void,
+    size: usize,
+    error: *mut *mut caldera_error,
+) -> caldera_status {
+    boundary(error, || {
+        let (e, input) = (object(executable, "executable")?, text(input, "input")?);
+        let data = bytes(data, size, "data")?;
+        let mut e = e.inner.write()?;
+        let index = e.input_index(input)?;
+        e.set_input(index, data)
+    })
+}
+
+/// Lets the next run that starts bring an output to the host, as the list of `caldera_run` does: `caldera_read_output` then copies from there, without
+/// a submit of its own. Wanting it twice is once.
+///
+/// Errors: INVALID_ARGUMENT (an unknown output), BUSY during a run.
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_want_output(
+    executable: *mut caldera_executable,
+    output: *const c_char,
+    error: *mut *mut caldera_error,
+) -> caldera_status {
+    boundary(error, || {
+        let (e, output) = (object(executable, "executable")?, text(output, "output")?);
+        let mut e = e.inner.write()?;
+        let index = e.output_index(output)?;
+        e.want_ahead(index)
+    })
+}
+
+/// Takes back every `caldera_set_input` and `caldera_want_output` since the last run, for a run that was given up. Errors: BUSY during a run.
+#[unsafe(no_mangle)]
+pub extern "C" fn caldera_clear_run(executable: *mut caldera_executable, error: *mut *mut caldera_error) -> caldera_status {
+    boundary(error, || object(executable, "executable")?.inner.write()?.clear_ahead())
 }
 
 /// Starts a run and returns. `caldera_wait` ends it; until then other calls on the executable give BUSY, and the inputs may already be reused.

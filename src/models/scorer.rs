@@ -63,7 +63,7 @@ impl Scorer {
             e.want(scores)?;
             e.launch()?;
             e.wait(std::time::Duration::MAX)?;
-            e.output(scores, bytemuck::cast_slice_mut(&mut rows))?;
+            e.read_output(scores, 0, bytemuck::cast_slice_mut(&mut rows))?;
             out.extend_from_slice(&rows[..length]);
         }
         Ok(out)

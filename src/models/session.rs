@@ -256,10 +256,10 @@ impl Session {
         executable.launch()?;
         executable.wait(std::time::Duration::MAX)?;
         if with_logits {
-            executable.output(row, bytemuck::cast_slice_mut(&mut run.logits))?;
+            executable.read_output(row, 0, bytemuck::cast_slice_mut(&mut run.logits))?;
         }
         if let Some(token) = token {
-            executable.output(token, bytemuck::cast_slice_mut(&mut run.drawn))?;
+            executable.read_output(token, 0, bytemuck::cast_slice_mut(&mut run.drawn))?;
         }
         Ok(token.is_some())
     }

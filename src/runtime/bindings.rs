@@ -23,6 +23,8 @@ impl Executable {
             Machine::Cpu(_) => Ok(()),
         };
         let done = bound.and_then(|()| self.place_outputs());
+        // A value set for the next run went with the input's own memory.
+        self.set[input] &= done.is_err();
         if done.is_err() {
             self.placed = false;
             self.handles[input] = before.clone();
@@ -49,6 +51,32 @@ impl Executable {
         let buffer = Buffer::new(&self.device, port.ty.clone())?;
         buffer.write(0, data)?;
         self.bind_handle(input, &buffer)
+    }
+
+    /// Takes the value of an input for the next run; a second one replaces it.
+    pub fn set_input(&mut self, input: usize, bytes: &[u8]) -> Result<()> {
+        self.idle()?;
+        self.given[input] = false;
+        self.give(input, bytes)?;
+        self.set[input] = true;
+        Ok(())
+    }
+
+    /// Asks for an output of the next run.
+    pub fn want_ahead(&mut self, output: usize) -> Result<()> {
+        self.idle()?;
+        if !self.ahead.contains(&output) {
+            self.ahead.push(output);
+        }
+        Ok(())
+    }
+
+    /// Takes back what was set and wanted for the next run.
+    pub fn clear_ahead(&mut self) -> Result<()> {
+        self.idle()?;
+        self.set.fill(false);
+        self.ahead.clear();
+        Ok(())
     }
 
     pub fn handle(&self, input: usize) -> Option<&Arc<Buffer>> {

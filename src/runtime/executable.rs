@@ -65,9 +65,14 @@ pub struct Executable {
     /// Valid rows, and rows of the bucket.
     pub(super) extent: Option<(usize, usize)>,
     pub(super) run: RunNumbers,
-    /// Inputs given for the next run, and outputs wanted of it.
+    /// Inputs given for the run that is being begun, and outputs wanted of it.
     pub(super) given: Vec<bool>,
     pub(super) wanted: Vec<usize>,
+    /// Inputs set and outputs wanted ahead of the next run; a run uses them up.
+    pub(super) set: Vec<bool>,
+    pub(super) ahead: Vec<usize>,
+    /// Outputs that the last run brought to the host.
+    pub(super) fetched: Vec<usize>,
     pub(super) in_flight: bool,
     pub(super) has_run: bool,
     pub(super) copies_stale: bool,
@@ -125,6 +130,9 @@ impl Executable {
             run: RunNumbers { seed: options.seed, run: 0 },
             given: vec![false; inputs],
             wanted: Vec::with_capacity(outputs),
+            set: vec![false; inputs],
+            ahead: Vec::with_capacity(outputs),
+            fetched: Vec::with_capacity(outputs),
             in_flight: false,
             has_run: false,
             copies_stale: true,
@@ -212,8 +220,8 @@ impl Executable {
     /// Starts a run step by step, without allocating: `begin`, `give` each input, `want` outputs, `launch`, `wait`.
     pub fn begin(&mut self) -> Result<()> {
         self.idle()?;
-        self.given.fill(false);
-        self.wanted.clear();
+        self.given.copy_from_slice(&self.set);
+        self.wanted.clone_from(&self.ahead);
         Ok(())
     }
 
@@ -240,7 +248,7 @@ impl Executable {
         Ok(())
     }
 
-    /// Asks for an output of the run that `begin` began: it comes to the host with the run, for `output`.
+    /// Asks for an output of the run that `begin` began: it comes to the host with the run, for `read_output`.
     pub fn want(&mut self, output: usize) -> Result<()> {
         ensure!(
             !self.wanted.contains(&output),
@@ -276,6 +284,9 @@ impl Executable {
                 self.feed_on_host()?;
             }
         }
+        self.set.fill(false);
+        self.ahead.clear();
+        self.fetched.clone_from(&self.wanted);
         self.submits += 1;
         self.run.run = self.run.run.wrapping_add(1);
         self.in_flight = true;
@@ -312,6 +323,9 @@ impl Executable {
         };
         self.in_flight = matches!(done, Ok(false));
         self.has_run |= matches!(done, Ok(true));
+        if done.is_err() {
+            self.fetched.clear();
+        }
         done
     }
 
@@ -321,26 +335,6 @@ impl Executable {
             Machine::Vulkan(m) if self.in_flight => m.is_done(),
             _ => self.device.check().map(|()| true),
         }
-    }
-
-    /// Copies an output that was wanted, after `wait`.
-    pub fn output(&self, output: usize, bytes: &mut [u8]) -> Result<()> {
-        self.idle()?;
-        self.check_output(output, 0, bytes.len(), true)?;
-        ensure!(
-            self.wanted.contains(&output),
-            InvalidArgument,
-            "output \"{}\" was not asked for",
-            self.program.outputs[output].name
-        );
-        match &self.machine {
-            Machine::Vulkan(m) => bytes.copy_from_slice(m.downloaded(output)?),
-            Machine::Cpu(m) => {
-                let value = m.outputs[output].as_ref().ok_or_else(|| error!(Internal, "an output is missing"))?;
-                bytes.copy_from_slice(value.bytes());
-            }
-        }
-        Ok(())
     }
 
     /// A whole run: uploads, one submit, and the outputs asked for.
@@ -357,7 +351,7 @@ impl Executable {
         }
         self.launch()?;
         self.wait(Duration::MAX)?;
-        outputs.iter_mut().try_for_each(|(j, bytes)| self.output(*j, bytes))
+        outputs.iter_mut().try_for_each(|(j, bytes)| self.read_output(*j, 0, bytes))
     }
 
     /// Checks a range of an output; `whole` demands all of it.
@@ -384,12 +378,16 @@ impl Executable {
         Ok(())
     }
 
-    /// Reads part of an output of the last run.
+    /// Reads part of an output of the last run: from the host's memory if the run brought it there.
     pub fn read_output(&self, j: usize, offset: usize, bytes: &mut [u8]) -> Result<()> {
         self.idle()?;
         ensure!(self.has_run, InvalidArgument, "output \"{}\": there was no run yet", self.program.outputs[j].name);
         self.check_output(j, offset, bytes.len(), false)?;
         match &self.machine {
+            Machine::Vulkan(m) if self.fetched.contains(&j) => {
+                bytes.copy_from_slice(&m.downloaded(j)?[offset..offset + bytes.len()]);
+                Ok(())
+            }
             Machine::Vulkan(m) => m.read_output(&self.device.vulkan()?.transfer, j, offset, bytes),
             Machine::Cpu(m) => {
                 let value = m.outputs[j].as_ref().ok_or_else(|| error!(Internal, "an output is missing"))?;
@@ -419,7 +417,10 @@ impl Executable {
             extent: None,
             run: self.run,
             given: vec![false; self.given.len()],
-            wanted: Vec::with_capacity(self.wanted.capacity()),
+            wanted: Vec::with_capacity(self.bound_outputs.len()),
+            set: vec![false; self.set.len()],
+            ahead: Vec::with_capacity(self.bound_outputs.len()),
+            fetched: Vec::with_capacity(self.bound_outputs.len()),
             in_flight: false,
             has_run: false,
             copies_stale: true,

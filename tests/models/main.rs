@@ -124,7 +124,7 @@ fn the_unused_part_of_a_cache_is_not_read() {
                 e.want(0).expect("an output");
                 e.launch().expect("runs");
                 e.wait(std::time::Duration::MAX).expect("ends");
-                e.output(0, bytemuck::cast_slice_mut(&mut logits)).expect("downloaded");
+                e.read_output(0, 0, bytemuck::cast_slice_mut(&mut logits)).expect("downloaded");
             }
             results.push(logits);
         }

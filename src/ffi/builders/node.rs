@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 
-use crate::ffi::boundary::{boundary, bytes, caldera_status, list, list_mut, object, opt_text, sizes, text, wanted};
+use crate::ffi::boundary::{boundary, bytes, caldera_status, give, list, list_mut, object, opt_text, sizes, text, wanted};
 use crate::ffi::error::caldera_error;
 use crate::ffi::graph::{caldera_graph, caldera_value};
 use crate::ops::{self, Attribute, Attributes};
@@ -64,8 +64,9 @@ fn read(a: &caldera_attribute) -> Result<Attribute> {
 /// Adds a node of any operator. `operator_name` is spelled as in the operator contract ("RmsNorm"); `node_name`, for messages, may be NULL.
 ///
 /// Inputs and attributes are those of the contract, in its order; an input that is left out is CALDERA_NO_VALUE. `*n_outputs` is the room in `outputs`
-/// on the way in and the number of results on the way out. Errors: UNSUPPORTED (no such operator), INVALID_GRAPH (an attribute or input that is wrong,
-/// missing or unknown), INVALID_ARGUMENT (NULL, too little room: nothing is added then).
+/// on the way in and the number of results on the way out; with `outputs` NULL nothing is added, and the number says what room is needed. Errors:
+/// UNSUPPORTED (no such operator), INVALID_GRAPH (an attribute or input that is wrong, missing or unknown), INVALID_ARGUMENT (NULL, too little room:
+/// nothing is added then).
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_graph_node(
     graph: *mut caldera_graph,
@@ -97,6 +98,10 @@ pub extern "C" fn caldera_graph_node(
         let operator = ops::build(operator_name, &given)?;
         // SAFETY: `n_outputs` was checked.
         let (room, count) = (unsafe { *n_outputs }, operator.output_count(inputs.len()));
+        if outputs.is_null() {
+            give(n_outputs, count);
+            return Ok(());
+        }
         ensure!(room >= count, InvalidArgument, "{operator_name} has {count} results, there is room for {room}");
         let outputs = list_mut(outputs, count, "outputs")?;
         let made = graph.0.write()?.add(operator, node_name, inputs)?;
