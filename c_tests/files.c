@@ -64,7 +64,37 @@ static void model(const char *op, const char *symbol) {
     enclose(8, opset);
 }
 
-static void run(caldera_device *device, const caldera_graph *graph) {
+/* y = x + zeros of the shape of x, whose size [n] is a constant once n is known. */
+static void shape_model(void) {
+    size_t graph, node, opset;
+    used = 0;
+    put_number(1, 8);
+    graph = node = used;
+    put(1, "x", 1);
+    put(2, "s", 1);
+    put(4, "Shape", 5);
+    enclose(1, node);
+    node = used;
+    put(1, "s", 1);
+    put(2, "z", 1);
+    put(4, "ConstantOfShape", 15);
+    enclose(1, node);
+    node = used;
+    put(1, "x", 1);
+    put(1, "z", 1);
+    put(2, "y", 1);
+    put(4, "Add", 3);
+    enclose(1, node);
+    put(2, "g", 1);
+    value_info(11, "x", "n");
+    value_info(12, "y", "n");
+    enclose(7, graph);
+    opset = used;
+    put_number(2, 17);
+    enclose(8, opset);
+}
+
+static void run_to(caldera_device *device, const caldera_graph *graph, float first, float second) {
     const float x[2] = {3, 4};
     float y[2] = {0, 0};
     caldera_run_input in = {"x", x, sizeof x};
@@ -72,9 +102,11 @@ static void run(caldera_device *device, const caldera_graph *graph) {
     caldera_executable *executable = NULL;
     OK(caldera_compile(device, graph, NULL, &executable, err()));
     OK(caldera_run(executable, &in, 1, &out, 1, err()));
-    CHECK(y[0] == 9 && y[1] == 16);
+    CHECK(y[0] == first && y[1] == second);
     caldera_executable_free(executable);
 }
+
+static void run(caldera_device *device, const caldera_graph *graph) { run_to(device, graph, 9, 16); }
 
 static void onnx(caldera_device *device) {
     const char *path = "caldera_files_test.onnx";
@@ -316,10 +348,48 @@ static void saving(caldera_device *device) {
     caldera_weights_free(weights);
 }
 
+/* What was bound is a number in the file, what was not is a name; either way the file means what the graph meant. */
+static void saving_bound(caldera_device *device) {
+    const char *path = "caldera_bound_test.onnx", *names[] = {"n"};
+    const int64_t open[] = {-1};
+    caldera_graph *graph = NULL, *again = NULL;
+    caldera_value x, y;
+    shape_model();
+    OK(caldera_graph_load_onnx_memory(bytes, used, &graph, err()));
+    FAILS(CALDERA_INVALID_GRAPH, "before this is bound: n", caldera_graph_save_onnx(graph, NULL, path, err()));
+    OK(caldera_graph_bind_dim(graph, "n", 5, err()));
+    OK(caldera_graph_bind_dim(graph, "n", 2, err()));
+    OK(caldera_graph_save_onnx(graph, NULL, path, err()));
+    OK(caldera_graph_load_onnx(path, &again, err()));
+    run_to(device, again, 3, 4);
+    FAILS(CALDERA_INVALID_ARGUMENT, "\"n\"", caldera_graph_bind_dim(again, "n", 9, err()));
+    caldera_graph_free(again);
+    caldera_graph_free(graph);
+
+    OK(caldera_graph_new(&graph, err()));
+    OK(caldera_graph_input(graph, "x", CALDERA_F32, open, names, 1, &x, err()));
+    OK(caldera_mul(graph, x, x, &y, err()));
+    OK(caldera_graph_output(graph, "y", y, err()));
+    OK(caldera_graph_save_onnx(graph, NULL, path, err()));
+    OK(caldera_graph_load_onnx(path, &again, err()));
+    OK(caldera_graph_bind_dim(again, "n", 2, err()));
+    run(device, again);
+    caldera_graph_free(again);
+    OK(caldera_graph_bind_dim(graph, "n", 2, err()));
+    OK(caldera_graph_save_onnx(graph, NULL, path, err()));
+    OK(caldera_graph_load_onnx(path, &again, err()));
+    run(device, again);
+    FAILS(CALDERA_INVALID_ARGUMENT, "\"n\"", caldera_graph_bind_dim(again, "n", 2, err()));
+    caldera_graph_free(again);
+    caldera_graph_free(graph);
+    remove(path);
+}
+
 int main(void) {
     caldera_device *device = open_device();
     safetensors(device);
     saving(device);
+    saving_bound(device);
     onnx(device);
     gguf(device);
     caldera_device_free(device);

@@ -22,11 +22,13 @@ static caldera_executable *counter(caldera_device *device) {
 static const float ONES[8] = {1, 1, 1, 1, 1, 1, 1, 1};
 
 static void buffers(caldera_device *device) {
-    const int64_t dims[] = {4, 2};
+    const int64_t dims[] = {4, 2}, huge[] = {(int64_t)1 << 31, (int64_t)1 << 31}, nine[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
     caldera_buffer *buffer = NULL, *copy = NULL;
     float got[8];
     FAILS(CALDERA_INVALID_ARGUMENT, "number 0", caldera_buffer_new(device, 0, dims, 2, &buffer, err()));
     CHECK(caldera_buffer_new(device, CALDERA_Q4_K, dims, 2, &buffer, err()) != CALDERA_OK);
+    FAILS(CALDERA_INVALID_ARGUMENT, "too many elements", caldera_buffer_new(device, CALDERA_F32, huge, 2, &buffer, err()));
+    FAILS(CALDERA_INVALID_ARGUMENT, "rank 9", caldera_buffer_new(device, CALDERA_F32, nine, 9, &buffer, err()));
     CHECK(buffer == NULL);
     OK(caldera_buffer_new(device, CALDERA_F32, dims, 2, &buffer, err()));
     CHECK(caldera_buffer_bytes(buffer) == 32 && caldera_buffer_bytes(NULL) == 0);
@@ -133,6 +135,69 @@ static void rows(caldera_device *device) {
     caldera_executable_free(executable);
 }
 
+/* A buffer that two outputs would be written to, however they come there. */
+static void one_writer(caldera_device *device) {
+    const int64_t dims[] = {4, 2};
+    const char *both = "outputs \"next\" and \"twice\" would be written to one buffer";
+    caldera_executable *executable = counter(device);
+    caldera_run_input x = {"x", ONES, sizeof ONES};
+    caldera_buffer *buffer = NULL, *other = NULL;
+    float got[8];
+    OK(caldera_buffer_new(device, CALDERA_F32, dims, 2, &buffer, err()));
+    OK(caldera_buffer_new(device, CALDERA_F32, dims, 2, &other, err()));
+    OK(caldera_bind_output(executable, "next", buffer, err()));
+    FAILS(CALDERA_INVALID_ARGUMENT, both, caldera_bind_output(executable, "twice", buffer, err()));
+    OK(caldera_bind_output(executable, "next", buffer, err())); /* again: it is its own */
+    OK(caldera_bind_handle(executable, "state", buffer, err())); /* in place */
+    FAILS(CALDERA_INVALID_ARGUMENT, both, caldera_set_handle_feed(executable, "state", "twice", err()));
+    OK(caldera_set_handle_feed(executable, "state", "next", err())); /* the same output twice */
+    OK(caldera_run(executable, &x, 1, NULL, 0, err()));
+    OK(caldera_run(executable, &x, 1, NULL, 0, err()));
+    OK(caldera_buffer_read(buffer, 0, got, sizeof got, err()));
+    CHECK(got[0] == 2 && got[7] == 2);
+    OK(caldera_bind_handle(executable, "state", other, err()));
+    OK(caldera_bind_output(executable, "next", NULL, err()));
+    OK(caldera_bind_output(executable, "twice", buffer, err()));
+    FAILS(CALDERA_INVALID_ARGUMENT, "\"twice\" and \"next\"", caldera_bind_handle(executable, "state", buffer, err()));
+    OK(caldera_run(executable, &x, 1, NULL, 0, err())); /* state is in other still */
+    OK(caldera_buffer_read(other, 0, got, sizeof got, err()));
+    CHECK(got[0] == 1 && got[7] == 1);
+    OK(caldera_buffer_read(buffer, 0, got, sizeof got, err()));
+    CHECK(got[0] == 2 && got[7] == 2);
+    caldera_executable_free(executable);
+    caldera_buffer_free(buffer);
+    caldera_buffer_free(other);
+}
+
+/* Feeds end: then the handle keeps its value, and can be unbound. */
+static void feeds_end(caldera_device *device) {
+    caldera_executable *executable = counter(device);
+    caldera_run_input x = {"x", ONES, sizeof ONES};
+    float got[8];
+    FAILS(CALDERA_INVALID_ARGUMENT, "\"no\"", caldera_set_handle_feed(executable, "no", NULL, err()));
+    OK(caldera_bind_handle_data(executable, "state", ONES, sizeof ONES, err()));
+    OK(caldera_set_handle_feed(executable, "state", NULL, err())); /* nothing to end */
+    OK(caldera_set_handle_feed(executable, "state", "next", err()));
+    OK(caldera_register_row_feed(executable, "state", "twice", err()));
+    OK(caldera_run(executable, &x, 1, NULL, 0, err()));
+    FAILS(CALDERA_INVALID_ARGUMENT, "fed by an output", caldera_unbind_handle(executable, "state", err()));
+    OK(caldera_set_handle_feed(executable, "state", NULL, err()));
+    OK(caldera_run(executable, &x, 1, NULL, 0, err()));
+    OK(caldera_read_handle(executable, "state", 0, got, sizeof got, err()));
+    CHECK(got[0] == 2 && got[7] == 2);
+    FAILS(CALDERA_INVALID_ARGUMENT, "fed by an output", caldera_unbind_handle(executable, "state", err()));
+    OK(caldera_register_row_feed(executable, "state", NULL, err()));
+    FAILS(CALDERA_INVALID_ARGUMENT, "no row feed", caldera_feed_row(executable, 0, 0, 2, err()));
+    OK(caldera_set_handle_feed(executable, "state", "twice", err())); /* another output */
+    OK(caldera_run(executable, &x, 1, NULL, 0, err()));
+    OK(caldera_read_handle(executable, "state", 0, got, sizeof got, err()));
+    CHECK(got[0] == 6 && got[7] == 6);
+    OK(caldera_set_handle_feed(executable, "state", NULL, err()));
+    OK(caldera_unbind_handle(executable, "state", err()));
+    FAILS(CALDERA_INVALID_ARGUMENT, "\"state\"", caldera_run(executable, &x, 1, NULL, 0, err()));
+    caldera_executable_free(executable);
+}
+
 static void random_numbers(caldera_device *device) {
     const int64_t dims[] = {5};
     caldera_graph *graph = NULL;
@@ -168,6 +233,8 @@ int main(void) {
     feeds(device);
     shared_buffer(device);
     rows(device);
+    one_writer(device);
+    feeds_end(device);
     random_numbers(device);
     caldera_device_free(device);
     return finish();

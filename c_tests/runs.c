@@ -22,7 +22,7 @@ static caldera_graph *model(void) {
 static const float W[6] = {1, 2, 3, 4, 5, 6}, B[2] = {10, 20}, X[6] = {1, 0, 0, 1, 1, 1}, WANT[4] = {11, 22, 19, 32};
 
 static void weights(caldera_device *device, const caldera_graph *graph) {
-    const int64_t w_dims[] = {3, 2}, b_dims[] = {2}, wrong[] = {2, 3};
+    const int64_t w_dims[] = {3, 2}, b_dims[] = {2}, wrong[] = {2, 3}, huge[] = {(int64_t)1 << 62, (int64_t)1 << 62};
     caldera_weights *set = NULL;
     caldera_executable *one = NULL, *two = NULL;
     caldera_compile_options options = CALDERA_COMPILE_OPTIONS_INIT;
@@ -34,6 +34,8 @@ static void weights(caldera_device *device, const caldera_graph *graph) {
     FAILS(CALDERA_INVALID_ARGUMENT, "\"w\"", caldera_weights_set(set, "w", CALDERA_F32, wrong, 2, W, sizeof W, err()));
     FAILS(CALDERA_INVALID_ARGUMENT, "\"w\"", caldera_weights_set(set, "w", CALDERA_F32, w_dims, 2, W, 20, err()));
     FAILS(CALDERA_INVALID_ARGUMENT, "number 0", caldera_weights_set(set, "w", 0, w_dims, 2, W, sizeof W, err()));
+    FAILS(CALDERA_INVALID_ARGUMENT, "weight \"h\": f32 [", caldera_weights_set(set, "h", CALDERA_F32, huge, 2, W, sizeof W, err()));
+    FAILS(CALDERA_INVALID_ARGUMENT, "needs a name", caldera_weights_set(set, "", CALDERA_F32, w_dims, 2, W, sizeof W, err()));
     OK(caldera_weights_set(set, "b", CALDERA_F32, b_dims, 1, B, sizeof B, err()));
     options.weights = set;
     OK(caldera_compile(device, graph, &options, &one, err()));

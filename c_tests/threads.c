@@ -44,6 +44,51 @@ static void *alone(void *pointer) {
     return NULL;
 }
 
+/* Calls that come while others submit and wait: refused, or over at once. What they answer does not matter here. */
+static void *disturb(void *pointer) {
+    job *j = (job *)pointer;
+    uint32_t over;
+    caldera_executable *twin;
+    int i;
+    for (i = 0; i < 20 * RUNS; i++) {
+        twin = NULL;
+        (void)caldera_poll(j->executable, &over, NULL);
+        (void)caldera_set_rng(j->executable, 0, 0, NULL);
+        (void)caldera_read_output(j->executable, "y", j->got, sizeof j->got, NULL);
+        if (i % RUNS == 0) (void)caldera_clone(j->executable, &twin, NULL);
+        caldera_executable_free(twin);
+    }
+    return NULL;
+}
+
+/* Submits, and then waits until the run is over: nobody else waits, so that is never BUSY. */
+static void *submit_and_wait(void *pointer) {
+    job *j = (job *)pointer;
+    caldera_run_input x = {"x", X, sizeof X};
+    int i, k;
+    for (i = 0; i < RUNS; i++) {
+        for (k = 0; caldera_submit(j->executable, &x, 1, NULL) != CALDERA_OK; k++) {
+            if (k > 1000000) {
+                j->wrong++;
+                return NULL;
+            }
+        }
+        if (caldera_wait(j->executable, UINT64_MAX, NULL) != CALDERA_OK) j->wrong++;
+        j->done++;
+    }
+    return NULL;
+}
+
+/* Everybody waits for one run: who is not BUSY sees it over. */
+static void *wait_only(void *pointer) {
+    job *j = (job *)pointer;
+    const caldera_status status = caldera_wait(j->executable, UINT64_MAX, NULL);
+    if (status == CALDERA_BUSY) j->busy++;
+    else if (status == CALDERA_OK) j->done++;
+    else j->wrong++;
+    return NULL;
+}
+
 /* Runs one executable that the other threads run too. */
 static void *together(void *pointer) {
     job *j = (job *)pointer;
@@ -58,13 +103,14 @@ static void *together(void *pointer) {
 }
 #endif
 
-static int spread(void *(*work)(void *), caldera_executable *executable, int *busy) {
+/* One thread does `first`, the others `work`. */
+static int spread(void *(*first)(void *), void *(*work)(void *), caldera_executable *executable, int *busy) {
     static job jobs[THREADS];
     int i, done = 0;
     for (i = 0; i < THREADS; i++) {
         memset(&jobs[i], 0, sizeof jobs[i]);
         jobs[i].executable = executable;
-        CHECK(pthread_create(&jobs[i].thread, NULL, work, &jobs[i]) == 0);
+        CHECK(pthread_create(&jobs[i].thread, NULL, i == 0 ? first : work, &jobs[i]) == 0);
     }
     *busy = 0;
     for (i = 0; i < THREADS; i++) {
@@ -93,11 +139,18 @@ int main(void) {
     OK(caldera_weights_new(device, &weights, err()));
     OK(caldera_weights_set(weights, "w", CALDERA_F32, w_dims, 2, W, sizeof W, err()));
 
-    CHECK(spread(alone, NULL, &busy) == THREADS * RUNS && busy == 0);
+    CHECK(spread(alone, alone, NULL, &busy) == THREADS * RUNS && busy == 0);
     options.weights = weights;
     OK(caldera_compile(device, graph, &options, &executable, err()));
-    done = spread(together, executable, &busy);
+    done = spread(together, together, executable, &busy);
     CHECK(done >= 1 && done + busy == THREADS * RUNS);
+    CHECK(spread(submit_and_wait, disturb, executable, &busy) == RUNS);
+    for (i = 0; i < RUNS; i++) {
+        caldera_run_input in = {"x", X, sizeof X};
+        OK(caldera_submit(executable, &in, 1, err()));
+        done = spread(wait_only, wait_only, executable, &busy);
+        CHECK(done >= 1 && done + busy == THREADS);
+    }
     caldera_executable_free(executable);
     caldera_weights_free(weights);
     caldera_graph_free(graph);

@@ -7,8 +7,15 @@
  * - Every pointer may be NULL: the call then returns CALDERA_INVALID_ARGUMENT, unless its description says what NULL means. Every free takes NULL.
  * - Calls with a const object may overlap on it; calls with a non-const one are exclusive on it: a second at the same time returns CALDERA_BUSY.
  *   Different objects never need a lock of the caller.
- * - Structs that begin with struct_size are begun from their _INIT macro; zero means "not given".
+ * - Lists and texts come by count-then-fill: with NULL for the room the call sets the count to what there is; with room, whose size the count holds on
+ *   the way in, it fills it as well. Too little room is no error: a list is filled as far as it goes, a text is cut and still ends with a zero, and the
+ *   count says what there is. Counts of text are bytes, with the zero.
+ * - Structs that begin with struct_size are begun from their _INIT macro; zero means "not given". A size that no release had is refused.
+ * - A name begins with what it works on: caldera_device_, caldera_buffer_, caldera_weights_, caldera_graph_, caldera_executable_, caldera_gguf_. What is
+ *   done again and again with an executable has its verb alone (caldera_run, caldera_bind_handle), and so have the builders, which are named after
+ *   their operator (caldera_matmul).
  * - Flags are uint32_t: 0 is false, anything else true. Axes may be negative: counted from the end.
+ * - C90 with <stdint.h> of C99, or newer; C++11 or newer.
  * - Text is UTF-8 and ends with a zero.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
@@ -47,7 +54,7 @@ typedef enum caldera_status {
     /** A wait ended before the work did. Wait again. */
     CALDERA_TIMEOUT = 10,
     /** A fault of Caldera itself. The object that was being changed refuses further use. */
-    CALDERA_INTERNAL = 11,
+    CALDERA_INTERNAL = 11
 } caldera_status;
 
 /** How much a log line matters. */
@@ -55,7 +62,7 @@ typedef enum caldera_log_level {
     CALDERA_LOG_ERROR = 1,
     CALDERA_LOG_WARNING = 2,
     CALDERA_LOG_INFO = 3,
-    CALDERA_LOG_DEBUG = 4,
+    CALDERA_LOG_DEBUG = 4
 } caldera_log_level;
 
 /**
@@ -100,7 +107,7 @@ typedef enum caldera_type {
     CALDERA_IQ1_M = 83,
     CALDERA_TQ1_0 = 84,
     CALDERA_TQ2_0 = 85,
-    CALDERA_MXFP4 = 86,
+    CALDERA_MXFP4 = 86
 } caldera_type;
 
 /** How a device is attached, in the order of preference. 0 means "not given". */
@@ -113,7 +120,7 @@ typedef enum caldera_device_kind {
     /** A Vulkan driver that computes on the CPU. */
     CALDERA_DEVICE_SOFTWARE = 5,
     /** The built-in CPU device, which needs no Vulkan. */
-    CALDERA_DEVICE_CPU = 6,
+    CALDERA_DEVICE_CPU = 6
 } caldera_device_kind;
 
 /** How `caldera_graph_print` writes. */
@@ -121,7 +128,7 @@ typedef enum caldera_print_format {
     /** One line a value. */
     CALDERA_PRINT_TEXT = 0,
     /** Graphviz. */
-    CALDERA_PRINT_DOT = 1,
+    CALDERA_PRINT_DOT = 1
 } caldera_print_format;
 
 /** How `caldera_executable_profile` writes. */
@@ -129,7 +136,7 @@ typedef enum caldera_profile_format {
     /** A table, the dearest operator first. */
     CALDERA_PROFILE_TEXT = 0,
     /** The trace format that chrome://tracing and Perfetto read. */
-    CALDERA_PROFILE_CHROME = 1,
+    CALDERA_PROFILE_CHROME = 1
 } caldera_profile_format;
 
 /** Which field of a `caldera_attribute` holds the value. */
@@ -145,7 +152,7 @@ typedef enum caldera_attribute_kind {
     /** `floats`, `count` of them. */
     CALDERA_ATTRIBUTE_FLOATS = 5,
     /** `data`, `count` bytes, of element type `i` and dimensions `ints`, `rank` of them. */
-    CALDERA_ATTRIBUTE_TENSOR = 6,
+    CALDERA_ATTRIBUTE_TENSOR = 6
 } caldera_attribute_kind;
 
 /** What is applied to the result of a product or a convolution, before it is rounded to its type. */
@@ -154,7 +161,7 @@ typedef enum caldera_activation {
     CALDERA_ACTIVATION_RELU = 1,
     CALDERA_ACTIVATION_GELU = 2,
     CALDERA_ACTIVATION_GELU_TANH = 3,
-    CALDERA_ACTIVATION_SILU = 4,
+    CALDERA_ACTIVATION_SILU = 4
 } caldera_activation;
 
 /** How the weights of `caldera_dequant_matmul` are packed. */
@@ -172,7 +179,7 @@ typedef enum caldera_scheme {
     /** u8 [K, N]; a scale for each column. */
     CALDERA_SCHEME_FP8_E5M2 = 5,
     /** u8 [K, N / 2], two E2M1 a byte along N; E4M3 scales u8 [ceil(K / 16), N] and one f32 [1] in place of zero. */
-    CALDERA_SCHEME_NVFP4 = 6,
+    CALDERA_SCHEME_NVFP4 = 6
 } caldera_scheme;
 
 /** What `caldera_reduce` makes of the elements. In brackets: of no elements. */
@@ -196,7 +203,7 @@ typedef enum caldera_reduce_kind {
     /** The logarithm of the sum (-infinity). */
     CALDERA_REDUCE_LOG_SUM = 9,
     /** The logarithm of the sum of e^x, without overflow (-infinity). */
-    CALDERA_REDUCE_LOG_SUM_EXP = 10,
+    CALDERA_REDUCE_LOG_SUM_EXP = 10
 } caldera_reduce_kind;
 
 /** The order of batch (B), sequence (S), heads (H) and head dimensions (D). 0 means "not given". */
@@ -204,7 +211,7 @@ typedef enum caldera_layout {
     /** Heads and dimensions are one axis; for `caldera_rope` only. */
     CALDERA_LAYOUT_BSH = 1,
     CALDERA_LAYOUT_BSHD = 2,
-    CALDERA_LAYOUT_BHSD = 3,
+    CALDERA_LAYOUT_BHSD = 3
 } caldera_layout;
 
 /** Which keys a query sees. Its position is its index, plus the number of keys, minus the number of queries. */
@@ -218,7 +225,7 @@ typedef enum caldera_mask {
     /** Those where the mask is true, or a number of 0.5 or more. */
     CALDERA_MASK_CUSTOM = 3,
     /** All; the mask is added to the scores, and -infinity hides. */
-    CALDERA_MASK_BIAS = 4,
+    CALDERA_MASK_BIAS = 4
 } caldera_mask;
 
 /** Which elements of a head are turned together. 0 means "not given". */
@@ -226,14 +233,14 @@ typedef enum caldera_rope_style {
     /** i and i + n_rot / 2. */
     CALDERA_ROPE_NEOX = 1,
     /** 2 i and 2 i + 1. */
-    CALDERA_ROPE_GPTJ = 2,
+    CALDERA_ROPE_GPTJ = 2
 } caldera_rope_style;
 
 /** The activation of the gate of `caldera_swiglu`. */
 typedef enum caldera_glu_activation {
     CALDERA_GLU_SILU = 0,
     CALDERA_GLU_GELU = 1,
-    CALDERA_GLU_GELU_TANH = 2,
+    CALDERA_GLU_GELU_TANH = 2
 } caldera_glu_activation;
 
 /** What `caldera_pad` puts around. */
@@ -245,7 +252,7 @@ typedef enum caldera_pad_mode {
     /** The first and the last element. */
     CALDERA_PAD_EDGE = 2,
     /** The elements from the other end. */
-    CALDERA_PAD_WRAP = 3,
+    CALDERA_PAD_WRAP = 3
 } caldera_pad_mode;
 
 /** How an update and what is there are combined. */
@@ -257,7 +264,7 @@ typedef enum caldera_scatter_reduction {
     /** NaN if either is NaN. */
     CALDERA_SCATTER_MAX = 3,
     /** NaN if either is NaN. */
-    CALDERA_SCATTER_MIN = 4,
+    CALDERA_SCATTER_MIN = 4
 } caldera_scatter_reduction;
 
 /** What `caldera_pool` makes of a window. In brackets: of a window of padding only. */
@@ -271,14 +278,14 @@ typedef enum caldera_pool_kind {
     /** (0) */
     CALDERA_POOL_SUM = 4,
     /** The p-th root of the sum of |x|^p (0). */
-    CALDERA_POOL_LP = 5,
+    CALDERA_POOL_LP = 5
 } caldera_pool_kind;
 
 /** How `caldera_resize` and `caldera_grid_sample` interpolate. 0 means "not given". */
 typedef enum caldera_interpolation {
     CALDERA_INTERPOLATE_NEAREST = 1,
     CALDERA_INTERPOLATE_LINEAR = 2,
-    CALDERA_INTERPOLATE_CUBIC = 3,
+    CALDERA_INTERPOLATE_CUBIC = 3
 } caldera_interpolation;
 
 /** Where the elements of a resized axis lie, as in ONNX. */
@@ -287,7 +294,7 @@ typedef enum caldera_coordinate_mode {
     CALDERA_COORDINATE_ASYMMETRIC = 1,
     CALDERA_COORDINATE_ALIGN_CORNERS = 2,
     CALDERA_COORDINATE_PYTORCH_HALF_PIXEL = 3,
-    CALDERA_COORDINATE_HALF_PIXEL_SYMMETRIC = 4,
+    CALDERA_COORDINATE_HALF_PIXEL_SYMMETRIC = 4
 } caldera_coordinate_mode;
 
 /** Which element is the nearest, as in ONNX. */
@@ -295,20 +302,20 @@ typedef enum caldera_nearest_mode {
     CALDERA_NEAREST_ROUND_PREFER_FLOOR = 0,
     CALDERA_NEAREST_ROUND_PREFER_CEIL = 1,
     CALDERA_NEAREST_FLOOR = 2,
-    CALDERA_NEAREST_CEIL = 3,
+    CALDERA_NEAREST_CEIL = 3
 } caldera_nearest_mode;
 
 /** What `caldera_grid_sample` takes outside of the picture. */
 typedef enum caldera_border {
     CALDERA_BORDER_ZEROS = 0,
     CALDERA_BORDER_EDGE = 1,
-    CALDERA_BORDER_REFLECTION = 2,
+    CALDERA_BORDER_REFLECTION = 2
 } caldera_border;
 
 /** The activation of `caldera_rnn`. */
 typedef enum caldera_rnn_activation {
     CALDERA_RNN_TANH = 0,
-    CALDERA_RNN_RELU = 1,
+    CALDERA_RNN_RELU = 1
 } caldera_rnn_activation;
 
 /** How a Fourier transform of n elements is scaled. */
@@ -320,7 +327,7 @@ typedef enum caldera_fft_norm {
     /** 1 / sqrt(n) both ways. */
     CALDERA_FFT_ORTHO = 2,
     /** Not at all. */
-    CALDERA_FFT_NONE = 3,
+    CALDERA_FFT_NONE = 3
 } caldera_fft_norm;
 
 /**
@@ -695,7 +702,7 @@ typedef struct caldera_roi_align_options {
 
 #ifdef __cplusplus
 extern "C" {
-#endif // __cplusplus
+#endif
 
 /* ---- Versions and the log ---- */
 
@@ -712,7 +719,11 @@ uint32_t caldera_abi_version(void);
  */
 caldera_status caldera_check_abi(uint32_t abi_version, caldera_error **error);
 
-/** Sends log lines to `callback` from now on; NULL turns the log off. Off is the default. For the whole process. */
+/**
+ * Sends log lines to `callback` from now on; NULL turns the log off. Off is the default. For the whole process.
+ *
+ * The message of every failing call is a line of CALDERA_LOG_ERROR; TIMEOUT and BUSY are CALDERA_LOG_DEBUG.
+ */
 void caldera_set_log_callback(caldera_log_callback callback, void *user);
 
 /* ---- Errors ---- */
@@ -732,8 +743,7 @@ const char *caldera_status_name(int32_t status);
 /* ---- Devices ---- */
 
 /**
- * Lists the devices, best first; the CPU device is the last. Count-then-fill: call it with `infos` NULL to get `*count`, then with room for
- * as many; `*count` is the room on the way in and the number of devices on the way out.
+ * Lists the devices, best first; the CPU device is the last. By count-then-fill.
  *
  * Errors: INVALID_ARGUMENT if `count` is NULL. No driver is no error: the CPU device is always there.
  */
@@ -744,7 +754,8 @@ caldera_status caldera_device_list(caldera_device_properties *infos, size_t *cou
  *
  * The environment variable CALDERA_DEVICE (an index, a UUID, a kind or "cpu") replaces "nothing selected".
  * Free it with `caldera_device_free`. Errors: NO_DEVICE (no loader, no driver, nothing fits), UNSUPPORTED (a device without buffer device
- * addresses, timeline semaphores or scalar block layout; validation layers not installed), INVALID_ARGUMENT.
+ * addresses, timeline semaphores or scalar block layout; validation layers not installed), FILE (`cache_path` is there and cannot be read),
+ * INVALID_ARGUMENT.
  */
 caldera_status caldera_device_open(const caldera_device_options *options, caldera_device **device, caldera_error **error);
 
@@ -769,7 +780,7 @@ caldera_status caldera_device_cache(const caldera_device *device, void *data, si
  */
 caldera_status caldera_device_save_cache(const caldera_device *device, const char *path, caldera_error **error);
 
-/** A line of text about a device: name, driver, memory. By count-then-fill; `size` counts bytes with the zero at the end. */
+/** A line of text about a device: name, kind, driver, memory. By count-then-fill in bytes, with the zero at the end. */
 caldera_status caldera_device_describe(const caldera_device *device, char *out, size_t *size, caldera_error **error);
 
 /** Frees the handle. The device itself closes when the last object made of it is freed. NULL is allowed. */
@@ -792,10 +803,14 @@ caldera_status caldera_buffer_new(const caldera_device *device, uint32_t type, c
  */
 caldera_status caldera_buffer_write(caldera_buffer *buffer, size_t offset, const void *data, size_t size, caldera_error **error);
 
-/** Reads `size` bytes at byte `offset`. No run that writes the buffer may be in flight. */
+/**
+ * Reads `size` bytes at byte `offset`. No run that writes the buffer may be in flight.
+ *
+ * Errors: INVALID_ARGUMENT if the range is outside the buffer, DEVICE_LOST.
+ */
 caldera_status caldera_buffer_read(const caldera_buffer *buffer, size_t offset, void *data, size_t size, caldera_error **error);
 
-/** A new buffer with the same contents, copied on the device. */
+/** A new buffer with the same contents, copied on the device. Errors: OUT_OF_MEMORY, DEVICE_LOST. */
 caldera_status caldera_buffer_clone(const caldera_buffer *buffer, caldera_buffer **copy, caldera_error **error);
 
 /** The size of a buffer in bytes; 0 for NULL. */
@@ -813,7 +828,8 @@ caldera_status caldera_weights_new(const caldera_device *device, caldera_weights
  * Sets a weight. The first use of a name, here or in a compiled graph, fixes its type and shape; f32, f16, bf16 and f64 data is converted to it,
  * other data must be of that very type. `size` is in bytes.
  *
- * Errors: INVALID_ARGUMENT, naming the weight, what was given and what is needed; OUT_OF_MEMORY; DEVICE_LOST.
+ * Errors: INVALID_ARGUMENT (an empty name, an unknown type, a bad shape, a type or size that does not fit), naming the weight, what was given and
+ * what is needed; OUT_OF_MEMORY; DEVICE_LOST.
  */
 caldera_status caldera_weights_set(const caldera_weights *weights, const char *name, uint32_t type, const int64_t *dims, uint32_t
     rank, const void *data, size_t size, caldera_error **error);
@@ -856,7 +872,11 @@ caldera_status caldera_graph_input(caldera_graph *graph, const char *name, uint3
 caldera_status caldera_graph_param(caldera_graph *graph, const char *name, uint32_t type, const int64_t *dims, uint32_t rank,
     caldera_value *value, caldera_error **error);
 
-/** Data inside the graph, copied by the call. `size` is in bytes and must be what type and dims need. */
+/**
+ * Data inside the graph, copied by the call. `size` is in bytes and must be what type and dims need.
+ *
+ * Errors: INVALID_ARGUMENT (an unknown type, a bad shape, a size that does not fit).
+ */
 caldera_status caldera_graph_constant(caldera_graph *graph, uint32_t type, const int64_t *dims, uint32_t rank, const void *data,
     size_t size, caldera_value *value, caldera_error **error);
 
@@ -869,15 +889,18 @@ caldera_status caldera_graph_output(caldera_graph *graph, const char *name, cald
 caldera_status caldera_graph_set_name(caldera_graph *graph, caldera_value value, const char *name, caldera_error **error);
 
 /**
- * Element type and shape of a value. `*rank` is the room in `dims` on the way in and the rank on the way out; `type` and `dims` may be NULL.
+ * Element type and shape of a value. `*rank` is the room in `dims` on the way in (8 is always enough) and the rank on the way out; `type` and `dims` may
+ * be NULL.
  *
- * Errors: INVALID_GRAPH while the shape depends on a symbolic dimension that is not bound.
+ * Errors: INVALID_ARGUMENT (no value of this graph, too little room: nothing is written then), INVALID_GRAPH while the shape depends on a symbolic
+ * dimension that is not bound.
  */
 caldera_status caldera_graph_value_type(const caldera_graph *graph, caldera_value value, uint32_t *type, int64_t *dims, uint32_t
     *rank, caldera_error **error);
 
 /**
- * Gives a symbolic dimension its size. Binding again changes it.
+ * Gives a symbolic dimension its size. Binding again changes it. A graph from a file is read anew by it, and by `caldera_graph_bind_input`: what
+ * was added to it before is gone then, and values have to be asked for again.
  *
  * Errors: INVALID_ARGUMENT (an unknown name, a negative size), INVALID_GRAPH (an operator refuses the shapes that follow; nothing changes then).
  */
@@ -886,6 +909,9 @@ caldera_status caldera_graph_bind_dim(caldera_graph *graph, const char *name, in
 /**
  * Binds an input of a graph from a file to a value: for inputs that shapes or an If depend on (a sampling rate, a length). It is then no input of
  * the graph any more. The data is copied.
+ *
+ * Errors: INVALID_ARGUMENT (the graph is not from a file or has no such input, a bad shape, another type or size), INVALID_GRAPH (an operator refuses
+ * the shapes that follow; nothing changes then).
  */
 caldera_status caldera_graph_bind_input(caldera_graph *graph, const char *name, uint32_t type, const int64_t *dims, uint32_t rank,
     const void *data, size_t size, caldera_error **error);
@@ -899,16 +925,21 @@ caldera_status caldera_graph_print(const caldera_graph *graph, uint32_t format, 
 /**
  * Reads an ONNX file. Weights stay in the file until they are needed; a compile sets them. Free the graph with `caldera_graph_free`.
  *
+ * Where the file computes with a symbolic dimension, everything but `caldera_graph_bind_dim`, `caldera_graph_bind_input` and `caldera_graph_free` gives
+ * INVALID_GRAPH, naming what is still to be bound, until it is.
  * Errors: FILE (unreadable, broken), UNSUPPORTED (lists every operator that is missing), INVALID_GRAPH.
  */
 caldera_status caldera_graph_load_onnx(const char *path, caldera_graph **graph, caldera_error **error);
 
 /**
- * Writes the graph as an ONNX file, every operator in the domain `caldera`; reading it back gives the same graph. `weights` has the values of the
- * params; for those of a graph that came from a file it may be NULL. More than 1 GiB of weights go into a file beside it, PATH.data. Each file is
- * replaced as a whole or not at all.
+ * Writes the graph as it is now as an ONNX file, every operator in the domain `caldera`; reading it back gives the same graph. `weights` has the values
+ * of the params; for those of a graph that came from a file it may be NULL. More than 1 GiB of weights go into a file beside it, PATH.data. Each file
+ * is replaced as a whole or not at all.
  *
- * Errors: FILE; INVALID_ARGUMENT (a param without a value, or with another type, naming it), INVALID_GRAPH (no outputs), DEVICE_LOST.
+ * A dimension that was bound is a number in the file: constants may have been computed from it. One that was not stays a name, to be bound after reading.
+ * A graph from a file that computes with a symbolic dimension (most transformers) can be saved only when that is bound.
+ * Errors: FILE; INVALID_ARGUMENT (a param without a value, or with another type, naming it), INVALID_GRAPH (no outputs; dimensions or inputs that must
+ * be bound first, naming them), DEVICE_LOST.
  */
 caldera_status caldera_graph_save_onnx(const caldera_graph *graph, const caldera_weights *weights, const char *path, caldera_error
     **error);
@@ -954,9 +985,12 @@ caldera_status caldera_set_param(caldera_executable *executable, const char *nam
 
 /**
  * Makes an input persistent: from now on it lives in `buffer`, and is not given to runs. Binding another buffer (the next conversation's cache)
- * costs an address written to memory. The executable keeps the buffer alive.
+ * costs an address written to memory. The executable keeps the buffer alive. The buffer must have the input's type and as many bytes; its shape does
+ * not matter. One buffer can be bound to several executables, such as prefill and decode over one cache: what a run wrote is there for the next run
+ * of either, once it was waited for.
  *
- * Errors: INVALID_ARGUMENT (an unknown input, a buffer of another device, type or size), BUSY during a run.
+ * Errors: INVALID_ARGUMENT (an unknown input, a buffer of another device, type or size, a buffer that two outputs would be written to), BUSY during a
+ * run.
  */
 caldera_status caldera_bind_handle(caldera_executable *executable, const char *input, const caldera_buffer *buffer, caldera_error
     **error);
@@ -972,31 +1006,48 @@ caldera_status caldera_has_handle(const caldera_executable *executable, const ch
 caldera_status caldera_read_handle(const caldera_executable *executable, const char *input, size_t offset, void *data, size_t size,
     caldera_error **error);
 
-/** Makes the input one that is given at each run again. Errors: INVALID_ARGUMENT if it has no handle, or if an output feeds it. */
+/**
+ * Makes the input one that is given at each run again.
+ *
+ * Errors: INVALID_ARGUMENT if it has no handle, or if an output feeds it (`caldera_set_handle_feed` or `caldera_register_row_feed` with NULL ends that);
+ * BUSY during a run.
+ */
 caldera_status caldera_unbind_handle(caldera_executable *executable, const char *input, caldera_error **error);
 
 /**
- * Puts an output into a buffer at each run; NULL puts it back into the executable's own memory. It can be the buffer of an input's handle: the input
- * is then read before the output is written.
+ * Puts an output into a buffer at each run; NULL puts it back into the executable's own memory. The buffer must have the output's type and as many
+ * bytes; its shape does not matter. It can be the buffer of an input's handle: the input is then read before the output is written.
+ *
+ * Errors: INVALID_ARGUMENT (an unknown output, a buffer of another device, type or size, a buffer that another output of this executable is written to,
+ * by `caldera_bind_output` or a feed), BUSY during a run.
  */
 caldera_status caldera_bind_output(caldera_executable *executable, const char *output, const caldera_buffer *buffer, caldera_error
     **error);
 
 /**
  * After every run the output becomes the handle's next value, on the device. With an active extent only the valid rows are carried: the first
- * actual * (elements / (upper + 1)) elements.
+ * actual * (elements / (upper + 1)) elements. `output` NULL: nothing feeds the handle any more, which is left with the value it has.
+ *
+ * Errors: INVALID_ARGUMENT (an unknown name, no handle bound, another type, an output with fewer elements than the handle, a handle that another output
+ * feeds, a buffer that another output is written to), UNSUPPORTED (the output is another input, as it is), BUSY during a run.
  */
 caldera_status caldera_set_handle_feed(caldera_executable *executable, const char *handle, const char *output, caldera_error
     **error);
 
-/** Lets `caldera_feed_row` write rows of the output to the handle. */
+/**
+ * Lets `caldera_feed_row` write rows of the output to the handle. `output` NULL: rows of no output any more.
+ *
+ * Errors: INVALID_ARGUMENT (an unknown name, no handle bound, another type), BUSY during a run.
+ */
 caldera_status caldera_register_row_feed(caldera_executable *executable, const char *handle, const char *output, caldera_error
     **error);
 
 /**
  * Writes row `src_row` of the output of every registered row feed to row `dst_row` of its handle, on the device. A row is `row_elements` elements.
+ * The active extent plays no part: every row that the output has can be taken, also one that is padding.
  *
- * Errors: INVALID_ARGUMENT if a row is outside either (nothing is written then), or before the first run.
+ * Errors: INVALID_ARGUMENT if a row is outside either (nothing is written then), without a registered row feed, or before the first run; BUSY during
+ * a run.
  */
 caldera_status caldera_feed_row(caldera_executable *executable, size_t src_row, size_t dst_row, size_t row_elements, caldera_error
     **error);
@@ -1044,15 +1095,20 @@ caldera_status caldera_want_output(caldera_executable *executable, const char *o
 caldera_status caldera_clear_run(caldera_executable *executable, caldera_error **error);
 
 /**
- * Starts a run and returns. `caldera_wait` ends it; until then other calls on the executable give BUSY, and the inputs may already be reused.
+ * Starts a run and returns; the inputs may then be reused. `caldera_wait` ends the run. Until then calls that change or read the executable give
+ * BUSY; `caldera_poll`, the lists of ports and `caldera_executable_stats` do not.
+ *
+ * Errors: as `caldera_run`, but for what happens during the run, which `caldera_wait` says.
  */
 caldera_status caldera_submit(caldera_executable *executable, const caldera_run_input *inputs, size_t input_count, caldera_error
     **error);
 
 /**
- * Waits for the run in flight, at most so many nanoseconds (UINT64_MAX: without end). Without one it returns at once.
+ * Waits for the run in flight, at most so many nanoseconds (UINT64_MAX: without end; 0: asks). Without one it returns at once.
  *
- * Errors: TIMEOUT (wait again), INDEX_OUT_OF_RANGE, DEVICE_LOST.
+ * A call of another thread on the executable, also one that is refused because a run is in flight, is waited for too; calls that other threads begin
+ * meanwhile give BUSY. After OK, INDEX_OUT_OF_RANGE and DEVICE_LOST no run is in flight any more; after TIMEOUT it still is.
+ * Errors: TIMEOUT (wait again), BUSY (another thread waits for the run already), INDEX_OUT_OF_RANGE, DEVICE_LOST.
  */
 caldera_status caldera_wait(caldera_executable *executable, uint64_t nanoseconds, caldera_error **error);
 
@@ -1132,10 +1188,11 @@ caldera_status caldera_gguf_tensors(const caldera_gguf *gguf, caldera_gguf_tenso
  * Makes the graph of the language model in the file.
  *
  * Inputs, with B the batch and S the tokens of a run: `tokens` i64 [B,S], `position` i32 [B] (where the first token of each sequence stands),
- * with S above 1 also `last` i32 [B] (the row whose logits are wanted: rows after it are padding), and for each layer L `cache_k.L` and
+ * with S above 1 also `last` i32 [B] (the row, 0 .. S - 1, whose logits are wanted: rows after it are padding), and for each layer L `cache_k.L` and
  * `cache_v.L` [B, context + spare, kv heads, head size]: bind a buffer to each. A run writes its rows of the caches in place. Recurrent layers have
  * `cache_conv.L` and `cache_ssm.L`, zeros at the start, and outputs `cache_conv.L.next` and `cache_ssm.L.next`: set handle feeds; with B above 1 they
  * have `last` also where S is 1 (-1: nothing counts).
+ * A token of -1 is the last one of the vocabulary, as `caldera_gather` counts, and so on; one outside of it fails the run with INDEX_OUT_OF_RANGE.
  * Outputs: `logits` f32 [B, vocabulary] and, with sampling, `token` i64 [B]; with scores: input `targets` i64 [B,S] and output `scores` f32 [B,S].
  * Encoders (bert) have inputs `tokens` i64 [B,S] and `count` i32 [B], outputs `states` f32 [B,S,width] and `embedding` f32 [B,width].
  * Params have the names of the file's tensors: graphs of one file share one `caldera_weights`.
@@ -1394,7 +1451,7 @@ caldera_status caldera_fma(caldera_graph *graph, caldera_value a, caldera_value 
 
 /**
  * x limited to [min, max]; -INFINITY and INFINITY leave a side open. NaN stays NaN; min above max gives max.
- * For integers min is rounded up and max down, and both are limited to the type's range.
+ * For integers min is rounded up and max down, and both are limited to the type's range. Errors: INVALID_GRAPH if min or max is NaN.
  */
 caldera_status caldera_clip(caldera_graph *graph, caldera_value x, double min, double max, caldera_value *out, caldera_error
     **error);
@@ -1632,7 +1689,9 @@ caldera_status caldera_residual_rms_norm(caldera_graph *graph, caldera_value x, 
  * result is [B, S, heads, Dv], in the same layout.
  * `mask`: for CALDERA_MASK_CUSTOM, of a shape that broadcasts to [B, 1, S, T], or [B, T]; for CALDERA_MASK_BIAS, to [B, heads,
  * S, T]; else CALDERA_NO_VALUE. `kv_len` i32 [1] or [B]: how many keys there are, in place of T; the rest of k and v is not
- * read. `sinks` [heads]: one more logit of each query, which no value has. All three may be CALDERA_NO_VALUE.
+ * read. It counts the rows of k as they come to this operator: where k is the result of `caldera_kv_append`, those appended in
+ * the same run too. The last query stands at the last key. `sinks` [heads]: one more logit of each query, which no value has.
+ * All three may be CALDERA_NO_VALUE.
  * A query that sees no key gives zeros. A run fails with INDEX_OUT_OF_RANGE if kv_len is above T.
  */
 caldera_status caldera_attention(caldera_graph *graph, caldera_value q, caldera_value k, caldera_value v, caldera_value mask,
@@ -1793,7 +1852,7 @@ caldera_status caldera_eye_like(caldera_graph *graph, caldera_value x, int64_t k
 
 /**
  * start, start + delta, .. before limit: [max(0, ceil((limit - start) / delta))]. The three point to one number each, of the
- * `caldera_type` `type`.
+ * `caldera_type` `type`. Errors: INVALID_GRAPH if delta is 0, one of them is NaN, or there are 2e9 numbers or more.
  */
 caldera_status caldera_range(caldera_graph *graph, uint32_t type, const void *start, const void *limit, const void *delta,
     caldera_value *out, caldera_error **error);
@@ -1952,6 +2011,6 @@ caldera_status caldera_irfft(caldera_graph *graph, caldera_value x, int64_t n, c
 
 #ifdef __cplusplus
 }  // extern "C"
-#endif  // __cplusplus
+#endif
 
 #endif  /* CALDERA_H */

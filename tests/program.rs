@@ -74,9 +74,9 @@ fn case(folder: &Path, inputs: &[Tensor], outputs: &[Tensor]) {
 #[test]
 fn devices_are_listed() {
     let listed = caldera(&[&"devices"]);
-    assert!(listed.status.success() && text(&listed).contains("CPU (Cpu)"), "{}", text(&listed));
+    assert!(listed.status.success() && text(&listed).contains("CPU (cpu)"), "{}", text(&listed));
     let json: serde_json::Value = serde_json::from_str(&text(&caldera(&[&"devices", &"--json"]))).expect("JSON");
-    assert!(json["devices"].as_array().is_some_and(|list| list.iter().any(|d| d["kind"] == "Cpu")));
+    assert!(json["devices"].as_array().is_some_and(|list| list.iter().any(|d| d["kind"] == "cpu")));
 }
 
 #[test]
@@ -96,7 +96,10 @@ fn a_model_is_run_from_files_to_files() {
     let missing = caldera(&[&"run", &model]);
     assert!(!missing.status.success() && problem(&missing).contains("not given: x"), "{}", problem(&missing));
     let unknown = caldera(&[&"run", &model, &"--input", &input, &"--output", &"z=z.npy"]);
-    assert!(!unknown.status.success() && problem(&unknown).contains("no output \"z\""), "{}", problem(&unknown));
+    assert!(!unknown.status.success() && problem(&unknown).contains("no output \"z\"; it has: y"), "{}", problem(&unknown));
+    let nope = format!("nope={}", x.display());
+    let extra = caldera(&[&"run", &model, &"--input", &nope]);
+    assert!(!extra.status.success() && problem(&extra).contains("no input \"nope\"; it has: x"), "{}", problem(&extra));
     let twice = caldera(&[&"run", &model, &"--input", &input, &"--input", &input]);
     assert!(!twice.status.success() && problem(&twice).contains("given twice"), "{}", problem(&twice));
 }
@@ -119,10 +122,33 @@ fn verify_counts_and_its_exit_code_tells() {
     assert_eq!(all.status.code(), Some(1));
     assert!(text(&all).ends_with("2 passed, 2 failed, 1 skipped\n"), "{}", text(&all));
     assert!(text(&all).contains("it must fail, and did not"), "{}", text(&all));
+    let mistyped = caldera(&[&"verify", &nothing]);
+    assert_eq!(mistyped.status.code(), Some(1));
+    assert!(problem(&mistyped).contains("1 of 1 folders hold no test case"), "{}", problem(&mistyped));
     let loose = caldera(&[&"verify", &"--scale-tolerance", &"0.5", &wrong]);
     assert!(loose.status.success(), "{}", text(&loose));
     let json: serde_json::Value = serde_json::from_str(&text(&caldera(&[&"verify", &"--json", &right, &wrong]))).expect("JSON");
     assert_eq!((json["passed"].as_u64(), json["failed"].as_u64()), (Some(1), Some(1)));
+}
+
+/// Arguments that cannot mean anything are refused, with what is wrong.
+#[test]
+fn arguments_are_checked() {
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/tiny-english/model.gguf");
+    let list: &[(&[&str], i32, &str)] = &[
+        (&["generate", model, "-p", "a", "--chunk", "0"], 2, "'0' for '--chunk <CHUNK>'"),
+        (&["generate", model, "-p", "a", "--context", "0"], 2, "'0' for '--context <CONTEXT>'"),
+        (&["perplexity", model, "text", "--window", "0"], 2, "'0' for '--window <WINDOW>'"),
+        (&["embed", model, "text", "--batch", "0"], 2, "'0' for '--batch <BATCH>'"),
+        (&["bench", "--runs", "0"], 2, "'0' for '--runs <RUNS>'"),
+        (&["bench", "zzzz"], 1, "no row holds \"zzzz\""),
+    ];
+    for (arguments, code, says) in list {
+        let arguments: Vec<&dyn AsRef<std::ffi::OsStr>> = arguments.iter().map(|a| a as _).collect();
+        let done = caldera(&arguments);
+        assert_eq!(done.status.code(), Some(*code), "{}", problem(&done));
+        assert!(problem(&done).contains(says) && text(&done).is_empty(), "{}", problem(&done));
+    }
 }
 
 #[test]
@@ -134,6 +160,8 @@ fn files_are_inspected() {
     for part in ["input          x f32 [n,3]", "output         y", "1  caldera.Softmax", "plan: 1 nodes"] {
         assert!(shown.contains(part), "{shown}");
     }
+    let unknown = caldera(&[&"inspect", &model, &"--dim", &"m=4"]);
+    assert!(text(&unknown).contains("no symbolic dimension \"m\"; it has: n"), "{}", text(&unknown));
     assert!(text(&caldera(&[&"inspect", &model, &"--dot"])).starts_with("digraph"));
     assert!(text(&caldera(&[&"inspect", &model])).contains("no plan: these dimensions are not bound: n"));
     let json: serde_json::Value = serde_json::from_str(&text(&caldera(&[&"inspect", &model, &"--json"]))).expect("JSON");

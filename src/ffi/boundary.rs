@@ -2,11 +2,14 @@
 
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use std::time::{Duration, Instant};
 
 use super::error::caldera_error;
 use crate::log::{self, Level};
-use crate::{Error, Result, Status, error};
+use crate::tensor::{ElementType, TensorType};
+use crate::{Error, Result, Status, ensure, error};
 
 /// What became of a call. The numbers never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +70,9 @@ pub(super) fn boundary(out_error: *mut *mut caldera_error, body: impl FnOnce() -
             error!(Internal, "caught a panic: {}", text.unwrap_or("without a message"))
         }
     };
-    if log::enabled(Level::Error) {
-        log::log(Level::Error, &problem.message);
+    let level = level_of(problem.status);
+    if log::enabled(level) {
+        log::log(level, &problem.message);
     }
     let status = problem.status.into();
     if !out_error.is_null() {
@@ -76,6 +80,14 @@ pub(super) fn boundary(out_error: *mut *mut caldera_error, body: impl FnOnce() -
         unsafe { *out_error = Box::into_raw(Box::new(caldera_error::new(problem))) };
     }
     status
+}
+
+/// A program that asks again and again, or whose threads collide, is told so: that is no fault.
+fn level_of(status: Status) -> Level {
+    match status {
+        Status::Timeout | Status::Busy => Level::Debug,
+        _ => Level::Error,
+    }
 }
 
 /// Frees never fail and never panic.
@@ -156,12 +168,19 @@ fn check_list<T>(pointer: *const T, count: usize, what: &str) -> Result<()> {
 }
 
 /// Bytes that the caller gave.
-pub(super) fn bytes<'a>(pointer: *const c_void, count: usize, what: &str) -> Result<&'a [u8]> {
-    list(pointer.cast::<u8>(), count, what)
+pub(super) fn bytes<'a>(pointer: *const c_void, size: usize, what: &str) -> Result<&'a [u8]> {
+    check_bytes(pointer, size, what)?;
+    list(pointer.cast::<u8>(), size, what)
 }
 
-pub(super) fn bytes_mut<'a>(pointer: *mut c_void, count: usize, what: &str) -> Result<&'a mut [u8]> {
-    list_mut(pointer.cast::<u8>(), count, what)
+pub(super) fn bytes_mut<'a>(pointer: *mut c_void, size: usize, what: &str) -> Result<&'a mut [u8]> {
+    check_bytes(pointer, size, what)?;
+    list_mut(pointer.cast::<u8>(), size, what)
+}
+
+fn check_bytes(pointer: *const c_void, size: usize, what: &str) -> Result<()> {
+    ensure!(!pointer.is_null() || size == 0, InvalidArgument, "{what} is NULL, but its size is {size} bytes");
+    Ok(())
 }
 
 /// Dimensions that the caller gave: -1 and below are refused.
@@ -169,6 +188,12 @@ pub(super) fn sizes(dims: *const i64, rank: u32) -> Result<Vec<usize>> {
     let list = list(dims, rank as usize, "dims")?;
     let size = |&d: &i64| usize::try_from(d).map_err(|_| error!(InvalidArgument, "a dimension of {d}"));
     list.iter().map(size).collect()
+}
+
+/// A type that the caller gave for data of its own. What is wrong with it is no fault of a graph.
+pub(super) fn tensor_type(r#type: u32, dims: *const i64, rank: u32) -> Result<TensorType> {
+    let made = TensorType::checked(ElementType::from_number(r#type)?, &sizes(dims, rank)?);
+    made.map_err(|e| Error { status: Status::InvalidArgument, ..e })
 }
 
 /// Count-then-fill: `count` is the room on the way in (with a buffer) and what there is on the way out. Too little room fills what fits.
@@ -203,25 +228,68 @@ pub(super) fn fill_text(text: &str, out: *mut c_char, size: *mut usize) -> Resul
 }
 
 /// A value that const calls share and other calls have alone. A second exclusive call at the same time is refused, not raced.
-pub(super) struct Exclusive<T>(RwLock<T>);
+pub(super) struct Exclusive<T> {
+    value: RwLock<T>,
+    /// A thread is in `wait`: new calls are refused, so that it gets its turn.
+    awaited: AtomicBool,
+}
 
 impl<T> Exclusive<T> {
     pub fn new(value: T) -> Self {
-        Self(RwLock::new(value))
+        Self { value: RwLock::new(value), awaited: AtomicBool::new(false) }
     }
 
     pub fn read(&self) -> Result<RwLockReadGuard<'_, T>> {
-        self.0.try_read().map_err(refused)
+        self.not_awaited()?;
+        self.value.try_read().map_err(refused)
     }
 
     pub fn write(&self) -> Result<RwLockWriteGuard<'_, T>> {
-        self.0.try_write().map_err(refused)
+        self.not_awaited()?;
+        self.value.try_write().map_err(refused)
     }
+
+    fn not_awaited(&self) -> Result<()> {
+        if self.awaited.load(Ordering::Acquire) { Err(busy()) } else { Ok(()) }
+    }
+
+    /// Calls `wait` with the value and the time that is left, once the calls that other threads are in are over: they do not refuse this one.
+    /// False if the time ran out. A second thread here is refused.
+    pub fn wait(&self, timeout: Duration, wait: impl FnOnce(&mut T, Duration) -> Result<bool>) -> Result<bool> {
+        if self.awaited.swap(true, Ordering::AcqRel) {
+            return Err(busy());
+        }
+        let _turn = Turn(&self.awaited);
+        let end = Instant::now().checked_add(timeout);
+        let left = || end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
+        loop {
+            match self.value.try_write() {
+                Ok(mut value) => return wait(&mut value, left()),
+                Err(TryLockError::WouldBlock) if left().is_zero() => return Ok(false),
+                // Short against a run, long against a call that is refused.
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_micros(20).min(left())),
+                Err(problem) => return Err(refused(problem)),
+            }
+        }
+    }
+}
+
+/// Ends `Exclusive::wait`, whichever way it is left.
+struct Turn<'a>(&'a AtomicBool);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+fn busy() -> Error {
+    error!(Busy, "another thread is in a call on this object")
 }
 
 fn refused<G>(problem: TryLockError<G>) -> Error {
     match problem {
-        TryLockError::WouldBlock => error!(Busy, "another thread is in a call on this object"),
+        TryLockError::WouldBlock => busy(),
         TryLockError::Poisoned(_) => error!(Internal, "an earlier call on this object failed inside: free it"),
     }
 }

@@ -3,11 +3,10 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::boundary::{Exclusive, boundary, bytes, bytes_mut, caldera_status, give, object, quietly, sizes, wanted};
+use super::boundary::{Exclusive, boundary, bytes, bytes_mut, caldera_status, give, object, quietly, tensor_type, wanted};
 use super::device::caldera_device;
 use super::error::caldera_error;
 use crate::runtime::Buffer;
-use crate::tensor::{ElementType, TensorType};
 
 /// A device-resident tensor that outlives runs: a KV cache, a state, a zero-copy input or output. It can be bound to several executables
 /// at once; they keep it alive, so it may be freed before them.
@@ -34,7 +33,7 @@ pub extern "C" fn caldera_buffer_new(
     boundary(error, || {
         let device = object(device, "device")?;
         wanted(buffer, "buffer")?;
-        let ty = TensorType::checked(ElementType::from_number(r#type)?, &sizes(dims, rank)?)?;
+        let ty = tensor_type(r#type, dims, rank)?;
         give(buffer, caldera_buffer::share(Buffer::new(&device.0, ty)?));
         Ok(())
     })
@@ -55,6 +54,8 @@ pub extern "C" fn caldera_buffer_write(
 }
 
 /// Reads `size` bytes at byte `offset`. No run that writes the buffer may be in flight.
+///
+/// Errors: INVALID_ARGUMENT if the range is outside the buffer, DEVICE_LOST.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_buffer_read(
     buffer: *const caldera_buffer,
@@ -66,7 +67,7 @@ pub extern "C" fn caldera_buffer_read(
     boundary(error, || object(buffer, "buffer")?.0.read()?.read(offset, bytes_mut(data, size, "data")?))
 }
 
-/// A new buffer with the same contents, copied on the device.
+/// A new buffer with the same contents, copied on the device. Errors: OUT_OF_MEMORY, DEVICE_LOST.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_buffer_clone(
     buffer: *const caldera_buffer,

@@ -97,33 +97,7 @@ pub struct caldera_device_options {
     pub cache_path: *const c_char,
 }
 
-/// Reads a struct that may be older (smaller) than this version's: what it lacks is zero.
-///
-/// `T` is a plain struct of C, for which all zeros is valid, starting with `uint32_t struct_size`.
-pub(super) fn options<T: Copy>(pointer: *const T, what: &str) -> Result<Option<T>> {
-    if pointer.is_null() {
-        return Ok(None);
-    }
-    ensure!(pointer.is_aligned(), InvalidArgument, "{what} is not aligned");
-    // SAFETY: every options struct starts with its size, as the header says.
-    let size = unsafe { *pointer.cast::<u32>() } as usize;
-    ensure!(size >= 4, InvalidArgument, "{what}: struct_size is {size}: start from the _INIT macro");
-    ensure!(
-        size <= size_of::<T>(),
-        InvalidArgument,
-        "{what}: struct_size is {size}, this library knows {}: it is older than the program's header",
-        size_of::<T>()
-    );
-    let mut out = std::mem::MaybeUninit::<T>::zeroed();
-    // SAFETY: the caller's struct holds `size` bytes, no more than `T`; all zeros is a valid `T`.
-    unsafe {
-        std::ptr::copy_nonoverlapping(pointer.cast::<u8>(), out.as_mut_ptr().cast::<u8>(), size);
-        Ok(Some(out.assume_init()))
-    }
-}
-
-/// Lists the devices, best first; the CPU device is the last. Count-then-fill: call it with `infos` NULL to get `*count`, then with room for
-/// as many; `*count` is the room on the way in and the number of devices on the way out.
+/// Lists the devices, best first; the CPU device is the last. By count-then-fill.
 ///
 /// Errors: INVALID_ARGUMENT if `count` is NULL. No driver is no error: the CPU device is always there.
 #[unsafe(no_mangle)]
@@ -143,7 +117,8 @@ pub extern "C" fn caldera_device_list(
 ///
 /// The environment variable CALDERA_DEVICE (an index, a UUID, a kind or "cpu") replaces "nothing selected".
 /// Free it with `caldera_device_free`. Errors: NO_DEVICE (no loader, no driver, nothing fits), UNSUPPORTED (a device without buffer device
-/// addresses, timeline semaphores or scalar block layout; validation layers not installed), INVALID_ARGUMENT.
+/// addresses, timeline semaphores or scalar block layout; validation layers not installed), FILE (`cache_path` is there and cannot be read),
+/// INVALID_ARGUMENT.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_device_open(
     options: *const caldera_device_options,
@@ -152,11 +127,12 @@ pub extern "C" fn caldera_device_open(
 ) -> caldera_status {
     boundary(error, || {
         wanted(device, "device")?;
-        let Some(given) = self::options(options, "options")? else {
+        let Some(given) = super::options::options(options, "options")? else {
             let opened = Device::open(&DeviceOptions::default())?;
             give(device, Box::into_raw(Box::new(caldera_device(opened))));
             return Ok(());
         };
+        ensure!(given.reserved == 0, InvalidArgument, "options: reserved is {}, it must be 0", given.reserved);
         let select = match (given.kind, opt_text(given.select, "select")?) {
             (0, None) => Select::Best,
             (0, Some(text)) => Select::from_text(text)?,
@@ -173,10 +149,11 @@ pub extern "C" fn caldera_device_open(
         let blob = bytes(given.cache, given.cache_bytes, "cache")?;
         if !blob.is_empty() {
             opened.load_cache(blob)?;
-        } else if let Some(path) = opt_text(given.cache_path, "cache_path")?
-            && let Ok(blob) = std::fs::read(path)
-        {
-            opened.load_cache(&blob)?;
+        } else if let Some(path) = opt_text(given.cache_path, "cache_path")? {
+            match std::fs::read(path) {
+                Ok(blob) => opened.load_cache(&blob)?,
+                Err(problem) => ensure!(problem.kind() == std::io::ErrorKind::NotFound, File, "{path}: {problem}"),
+            }
         }
         give(device, Box::into_raw(Box::new(caldera_device(opened))));
         Ok(())
@@ -254,7 +231,7 @@ pub extern "C" fn caldera_device_save_cache(
     })
 }
 
-/// A line of text about a device: name, driver, memory. By count-then-fill; `size` counts bytes with the zero at the end.
+/// A line of text about a device: name, kind, driver, memory. By count-then-fill in bytes, with the zero at the end.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_device_describe(
     device: *const caldera_device,
@@ -264,7 +241,7 @@ pub extern "C" fn caldera_device_describe(
 ) -> caldera_status {
     boundary(error, || {
         let info = object(device, "device")?.0.info();
-        let line = format!("{} ({:?}), {}, {} MiB", info.name, info.kind, info.driver, info.memory >> 20);
+        let line = format!("{} ({}), {}, {} MiB", info.name, info.kind.name(), info.driver, info.memory >> 20);
         fill_text(&line, out, size)
     })
 }

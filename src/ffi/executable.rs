@@ -4,12 +4,13 @@ use std::ffi::{CString, c_char, c_void};
 use std::time::Duration;
 
 use super::boundary::{
-    Exclusive, boundary, bytes, bytes_mut, caldera_status, fill, fill_text, give, list, object, quietly, text, wanted,
+    Exclusive, boundary, bytes, bytes_mut, caldera_status, fill, fill_text, give, list, object, opt_text, quietly, text, wanted,
 };
 use super::buffer::caldera_buffer;
-use super::device::{caldera_device, options};
+use super::device::caldera_device;
 use super::error::caldera_error;
 use super::graph::caldera_graph;
+use super::options::options;
 use super::weights::caldera_weights;
 use crate::plan::{MatmulKernel, Options, Port, Precision};
 use crate::runtime::{CompileOptions, Executable};
@@ -267,9 +268,12 @@ pub extern "C" fn caldera_set_param(
 }
 
 /// Makes an input persistent: from now on it lives in `buffer`, and is not given to runs. Binding another buffer (the next conversation's cache)
-/// costs an address written to memory. The executable keeps the buffer alive.
+/// costs an address written to memory. The executable keeps the buffer alive. The buffer must have the input's type and as many bytes; its shape does
+/// not matter. One buffer can be bound to several executables, such as prefill and decode over one cache: what a run wrote is there for the next run
+/// of either, once it was waited for.
 ///
-/// Errors: INVALID_ARGUMENT (an unknown input, a buffer of another device, type or size), BUSY during a run.
+/// Errors: INVALID_ARGUMENT (an unknown input, a buffer of another device, type or size, a buffer that two outputs would be written to), BUSY during a
+/// run.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_bind_handle(
     executable: *mut caldera_executable,
@@ -343,7 +347,10 @@ pub extern "C" fn caldera_read_handle(
     })
 }
 
-/// Makes the input one that is given at each run again. Errors: INVALID_ARGUMENT if it has no handle, or if an output feeds it.
+/// Makes the input one that is given at each run again.
+///
+/// Errors: INVALID_ARGUMENT if it has no handle, or if an output feeds it (`caldera_set_handle_feed` or `caldera_register_row_feed` with NULL ends that);
+/// BUSY during a run.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_unbind_handle(
     executable: *mut caldera_executable,
@@ -358,8 +365,11 @@ pub extern "C" fn caldera_unbind_handle(
     })
 }
 
-/// Puts an output into a buffer at each run; NULL puts it back into the executable's own memory. It can be the buffer of an input's handle: the input
-/// is then read before the output is written.
+/// Puts an output into a buffer at each run; NULL puts it back into the executable's own memory. The buffer must have the output's type and as many
+/// bytes; its shape does not matter. It can be the buffer of an input's handle: the input is then read before the output is written.
+///
+/// Errors: INVALID_ARGUMENT (an unknown output, a buffer of another device, type or size, a buffer that another output of this executable is written to,
+/// by `caldera_bind_output` or a feed), BUSY during a run.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_bind_output(
     executable: *mut caldera_executable,
@@ -378,7 +388,10 @@ pub extern "C" fn caldera_bind_output(
 }
 
 /// After every run the output becomes the handle's next value, on the device. With an active extent only the valid rows are carried: the first
-/// actual * (elements / (upper + 1)) elements.
+/// actual * (elements / (upper + 1)) elements. `output` NULL: nothing feeds the handle any more, which is left with the value it has.
+///
+/// Errors: INVALID_ARGUMENT (an unknown name, no handle bound, another type, an output with fewer elements than the handle, a handle that another output
+/// feeds, a buffer that another output is written to), UNSUPPORTED (the output is another input, as it is), BUSY during a run.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_set_handle_feed(
     executable: *mut caldera_executable,
@@ -387,14 +400,19 @@ pub extern "C" fn caldera_set_handle_feed(
     error: *mut *mut caldera_error,
 ) -> caldera_status {
     boundary(error, || {
-        let (e, handle, output) = (object(executable, "executable")?, text(handle, "handle")?, text(output, "output")?);
+        let (e, handle, output) = (object(executable, "executable")?, text(handle, "handle")?, opt_text(output, "output")?);
         let mut e = e.inner.write()?;
-        let (i, j) = (e.input_index(handle)?, e.output_index(output)?);
-        e.set_handle_feed(i, j)
+        let i = e.input_index(handle)?;
+        match output {
+            Some(output) => e.output_index(output).and_then(|j| e.set_handle_feed(i, j)),
+            None => e.clear_handle_feed(i),
+        }
     })
 }
 
-/// Lets `caldera_feed_row` write rows of the output to the handle.
+/// Lets `caldera_feed_row` write rows of the output to the handle. `output` NULL: rows of no output any more.
+///
+/// Errors: INVALID_ARGUMENT (an unknown name, no handle bound, another type), BUSY during a run.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_register_row_feed(
     executable: *mut caldera_executable,
@@ -403,16 +421,21 @@ pub extern "C" fn caldera_register_row_feed(
     error: *mut *mut caldera_error,
 ) -> caldera_status {
     boundary(error, || {
-        let (e, handle, output) = (object(executable, "executable")?, text(handle, "handle")?, text(output, "output")?);
+        let (e, handle, output) = (object(executable, "executable")?, text(handle, "handle")?, opt_text(output, "output")?);
         let mut e = e.inner.write()?;
-        let (i, j) = (e.input_index(handle)?, e.output_index(output)?);
-        e.register_row_feed(i, j)
+        let i = e.input_index(handle)?;
+        match output {
+            Some(output) => e.output_index(output).and_then(|j| e.register_row_feed(i, j)),
+            None => e.clear_row_feeds(i),
+        }
     })
 }
 
 /// Writes row `src_row` of the output of every registered row feed to row `dst_row` of its handle, on the device. A row is `row_elements` elements.
+/// The active extent plays no part: every row that the output has can be taken, also one that is padding.
 ///
-/// Errors: INVALID_ARGUMENT if a row is outside either (nothing is written then), or before the first run.
+/// Errors: INVALID_ARGUMENT if a row is outside either (nothing is written then), without a registered row feed, or before the first run; BUSY during
+/// a run.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_feed_row(
     executable: *mut caldera_executable,
@@ -460,14 +483,19 @@ fn start(e: &mut Executable, inputs: &[caldera_run_input], outputs: &[caldera_ru
     for output in outputs {
         let index = e.output_index(text(output.name, "the name of an output")?)?;
         e.check_output(index, 0, output.size, true)?;
-        bytes_mut(output.data, output.size, "the data of an output")?;
+        bytes_mut(output.data, output.size, "data").map_err(|p| of("output", output.name, p))?;
         e.want(index)?;
     }
     for input in inputs {
         let index = e.input_index(text(input.name, "the name of an input")?)?;
-        e.give(index, bytes(input.data, input.size, "the data of an input")?)?;
+        e.give(index, bytes(input.data, input.size, "data").map_err(|p| of("input", input.name, p))?)?;
     }
     e.launch()
+}
+
+/// A problem of the input or output of this name.
+fn of(what: &str, name: *const c_char, problem: crate::Error) -> crate::Error {
+    problem.within(format!("{what} \"{}\"", text(name, what).unwrap_or_default()))
 }
 
 /// Runs: uploads the inputs, one submit, reads the outputs asked for (none, some, all), and waits.
@@ -492,7 +520,7 @@ pub extern "C" fn caldera_run(
         e.wait(Duration::MAX)?;
         for output in outputs {
             let index = e.output_index(text(output.name, "the name of an output")?)?;
-            e.read_output(index, 0, bytes_mut(output.data, output.size, "the data of an output")?)?;
+            e.read_output(index, 0, bytes_mut(output.data, output.size, "data")?)?;
         }
         Ok(())
     })
@@ -544,7 +572,10 @@ pub extern "C" fn caldera_clear_run(executable: *mut caldera_executable, error: 
     boundary(error, || object(executable, "executable")?.inner.write()?.clear_ahead())
 }
 
-/// Starts a run and returns. `caldera_wait` ends it; until then other calls on the executable give BUSY, and the inputs may already be reused.
+/// Starts a run and returns; the inputs may then be reused. `caldera_wait` ends the run. Until then calls that change or read the executable give
+/// BUSY; `caldera_poll`, the lists of ports and `caldera_executable_stats` do not.
+///
+/// Errors: as `caldera_run`, but for what happens during the run, which `caldera_wait` says.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_submit(
     executable: *mut caldera_executable,
@@ -559,9 +590,11 @@ pub extern "C" fn caldera_submit(
     })
 }
 
-/// Waits for the run in flight, at most so many nanoseconds (UINT64_MAX: without end). Without one it returns at once.
+/// Waits for the run in flight, at most so many nanoseconds (UINT64_MAX: without end; 0: asks). Without one it returns at once.
 ///
-/// Errors: TIMEOUT (wait again), INDEX_OUT_OF_RANGE, DEVICE_LOST.
+/// A call of another thread on the executable, also one that is refused because a run is in flight, is waited for too; calls that other threads begin
+/// meanwhile give BUSY. After OK, INDEX_OUT_OF_RANGE and DEVICE_LOST no run is in flight any more; after TIMEOUT it still is.
+/// Errors: TIMEOUT (wait again), BUSY (another thread waits for the run already), INDEX_OUT_OF_RANGE, DEVICE_LOST.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_wait(
     executable: *mut caldera_executable,
@@ -571,7 +604,8 @@ pub extern "C" fn caldera_wait(
     boundary(error, || {
         let e = object(executable, "executable")?;
         let timeout = if nanoseconds == u64::MAX { Duration::MAX } else { Duration::from_nanos(nanoseconds) };
-        ensure!(e.inner.write()?.wait(timeout)?, Timeout, "the run is not done after {nanoseconds} ns");
+        let done = e.inner.wait(timeout, Executable::wait)?;
+        ensure!(done, Timeout, "the run is not done after {nanoseconds} ns");
         Ok(())
     })
 }

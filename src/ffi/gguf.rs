@@ -3,9 +3,9 @@
 use std::ffi::{CString, c_char, c_void};
 
 use super::boundary::{Exclusive, boundary, caldera_status, fill, fill_text, give, object, quietly, text, wanted};
-use super::device::options;
 use super::error::caldera_error;
 use super::graph::{GraphObject, caldera_graph};
+use super::options;
 use super::weights::{caldera_progress_callback, caldera_weights};
 use crate::formats::gguf::{Gguf, Value};
 use crate::models::{self, ModelOptions, Sampling};
@@ -241,10 +241,11 @@ pub extern "C" fn caldera_gguf_tensors(
 /// Makes the graph of the language model in the file.
 ///
 /// Inputs, with B the batch and S the tokens of a run: `tokens` i64 [B,S], `position` i32 [B] (where the first token of each sequence stands),
-/// with S above 1 also `last` i32 [B] (the row whose logits are wanted: rows after it are padding), and for each layer L `cache_k.L` and
+/// with S above 1 also `last` i32 [B] (the row, 0 .. S - 1, whose logits are wanted: rows after it are padding), and for each layer L `cache_k.L` and
 /// `cache_v.L` [B, context + spare, kv heads, head size]: bind a buffer to each. A run writes its rows of the caches in place. Recurrent layers have
 /// `cache_conv.L` and `cache_ssm.L`, zeros at the start, and outputs `cache_conv.L.next` and `cache_ssm.L.next`: set handle feeds; with B above 1 they
 /// have `last` also where S is 1 (-1: nothing counts).
+/// A token of -1 is the last one of the vocabulary, as `caldera_gather` counts, and so on; one outside of it fails the run with INDEX_OUT_OF_RANGE.
 /// Outputs: `logits` f32 [B, vocabulary] and, with sampling, `token` i64 [B]; with scores: input `targets` i64 [B,S] and output `scores` f32 [B,S].
 /// Encoders (bert) have inputs `tokens` i64 [B,S] and `count` i32 [B], outputs `states` f32 [B,S,width] and `embedding` f32 [B,width].
 /// Params have the names of the file's tensors: graphs of one file share one `caldera_weights`.
@@ -259,7 +260,7 @@ pub extern "C" fn caldera_graph_load_gguf(
     boundary(error, || {
         let file = object(gguf, "gguf")?;
         wanted(graph, "graph")?;
-        let given = self::options(options, "options")?;
+        let given = options::options(options, "options")?;
         let made = models::graph(&file.gguf, &model_options(&file.gguf, given)?)?;
         give(graph, Box::into_raw(Box::new(caldera_graph(Exclusive::new(GraphObject::new(made, Vec::new()))))));
         Ok(())

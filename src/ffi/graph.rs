@@ -5,14 +5,14 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use super::boundary::{
-    Exclusive, boundary, bytes, caldera_status, fill_text, give, list, list_mut, object, quietly, sizes, text, wanted,
+    Exclusive, boundary, bytes, caldera_status, fill_text, give, list, list_mut, object, quietly, sizes, tensor_type, text, wanted,
 };
 use super::error::caldera_error;
 use super::weights::caldera_weights;
 use crate::formats::onnx::{Bindings, OnnxModel, save_model};
 use crate::graph::{Dim, Graph, ValueId};
 use crate::ops::OperatorRef;
-use crate::tensor::{ElementType, Tensor, TensorType};
+use crate::tensor::{ElementType, Tensor};
 use crate::{Error, Result, Status, bail, ensure, error};
 
 /// A value of a graph: an input, a param, a constant, or the result of an operator. Valid for the graph that gave it.
@@ -69,10 +69,11 @@ impl GraphObject {
 
     /// The graph, or why it is none yet.
     pub fn graph(&self) -> Result<&Graph> {
-        match &self.pending {
-            Some(error) => Err(error.clone().within("the file is no graph before its dimensions are bound")),
-            None => Ok(&self.graph),
-        }
+        let (Some(problem), Some((model, bindings))) = (&self.pending, &self.file) else { return Ok(&self.graph) };
+        let mut open = model.symbols()?;
+        open.retain(|s| !bindings.dims.contains_key(s));
+        let what = if open.is_empty() { "an input".into() } else { open.join(", ") };
+        bail!(InvalidGraph, "the file is no graph before this is bound: {what}; {problem}")
     }
 
     fn graph_mut(&mut self) -> Result<&mut Graph> {
@@ -174,6 +175,8 @@ pub extern "C" fn caldera_graph_param(
 }
 
 /// Data inside the graph, copied by the call. `size` is in bytes and must be what type and dims need.
+///
+/// Errors: INVALID_ARGUMENT (an unknown type, a bad shape, a size that does not fit).
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_graph_constant(
     graph: *mut caldera_graph,
@@ -188,7 +191,7 @@ pub extern "C" fn caldera_graph_constant(
     boundary(error, || {
         let graph = object(graph, "graph")?;
         wanted(value, "value")?;
-        let ty = TensorType::checked(ElementType::from_number(r#type)?, &sizes(dims, rank)?)?;
+        let ty = tensor_type(r#type, dims, rank)?;
         let tensor = Tensor::from_bytes(ty, bytes(data, size, "data")?)?;
         let mut graph = graph.0.write()?;
         let graph = graph.graph_mut()?;
@@ -230,9 +233,11 @@ pub extern "C" fn caldera_graph_set_name(
     })
 }
 
-/// Element type and shape of a value. `*rank` is the room in `dims` on the way in and the rank on the way out; `type` and `dims` may be NULL.
+/// Element type and shape of a value. `*rank` is the room in `dims` on the way in (8 is always enough) and the rank on the way out; `type` and `dims` may
+/// be NULL.
 ///
-/// Errors: INVALID_GRAPH while the shape depends on a symbolic dimension that is not bound.
+/// Errors: INVALID_ARGUMENT (no value of this graph, too little room: nothing is written then), INVALID_GRAPH while the shape depends on a symbolic
+/// dimension that is not bound.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_graph_value_type(
     graph: *const caldera_graph,
@@ -260,7 +265,8 @@ pub extern "C" fn caldera_graph_value_type(
     })
 }
 
-/// Gives a symbolic dimension its size. Binding again changes it.
+/// Gives a symbolic dimension its size. Binding again changes it. A graph from a file is read anew by it, and by `caldera_graph_bind_input`: what
+/// was added to it before is gone then, and values have to be asked for again.
 ///
 /// Errors: INVALID_ARGUMENT (an unknown name, a negative size), INVALID_GRAPH (an operator refuses the shapes that follow; nothing changes then).
 #[unsafe(no_mangle)]
@@ -275,7 +281,7 @@ pub extern "C" fn caldera_graph_bind_dim(
         let size = usize::try_from(size).map_err(|_| error!(InvalidArgument, "dimension \"{name}\": a size of {size}"))?;
         let mut graph = graph.0.write()?;
         let Some((model, bindings)) = &mut graph.file else { return graph.graph_mut()?.bind_dim(name, size) };
-        ensure!(model.symbols()?.iter().any(|s| s == name), InvalidArgument, "the graph has no symbolic dimension \"{name}\"");
+        model.check_symbol(name)?;
         let before = bindings.dims.insert(name.into(), size);
         let read = graph.read_file();
         if read.is_err()
@@ -292,6 +298,9 @@ pub extern "C" fn caldera_graph_bind_dim(
 
 /// Binds an input of a graph from a file to a value: for inputs that shapes or an If depend on (a sampling rate, a length). It is then no input of
 /// the graph any more. The data is copied.
+///
+/// Errors: INVALID_ARGUMENT (the graph is not from a file or has no such input, a bad shape, another type or size), INVALID_GRAPH (an operator refuses
+/// the shapes that follow; nothing changes then).
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_graph_bind_input(
     graph: *mut caldera_graph,
@@ -305,13 +314,13 @@ pub extern "C" fn caldera_graph_bind_input(
 ) -> caldera_status {
     boundary(error, || {
         let (graph, name) = (object(graph, "graph")?, text(name, "name")?);
-        let ty = TensorType::checked(ElementType::from_number(r#type)?, &sizes(dims, rank)?)?;
+        let ty = tensor_type(r#type, dims, rank)?;
         let tensor = Tensor::from_bytes(ty, bytes(data, size, "data")?)?;
         let mut graph = graph.0.write()?;
         let Some((model, bindings)) = &mut graph.file else {
             bail!(InvalidArgument, "input \"{name}\" cannot be bound: the graph is not from a file; use a constant")
         };
-        ensure!(model.all_input_names().contains(&name), InvalidArgument, "the model has no input \"{name}\"");
+        model.input_type(name)?;
         bindings.inputs.insert(name.into(), tensor);
         let read = graph.read_file();
         if read.is_err()
@@ -355,6 +364,8 @@ pub extern "C" fn caldera_graph_print(
 
 /// Reads an ONNX file. Weights stay in the file until they are needed; a compile sets them. Free the graph with `caldera_graph_free`.
 ///
+/// Where the file computes with a symbolic dimension, everything but `caldera_graph_bind_dim`, `caldera_graph_bind_input` and `caldera_graph_free` gives
+/// INVALID_GRAPH, naming what is still to be bound, until it is.
 /// Errors: FILE (unreadable, broken), UNSUPPORTED (lists every operator that is missing), INVALID_GRAPH.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_graph_load_onnx(
@@ -371,11 +382,14 @@ pub extern "C" fn caldera_graph_load_onnx(
     })
 }
 
-/// Writes the graph as an ONNX file, every operator in the domain `caldera`; reading it back gives the same graph. `weights` has the values of the
-/// params; for those of a graph that came from a file it may be NULL. More than 1 GiB of weights go into a file beside it, PATH.data. Each file is
-/// replaced as a whole or not at all.
+/// Writes the graph as it is now as an ONNX file, every operator in the domain `caldera`; reading it back gives the same graph. `weights` has the values
+/// of the params; for those of a graph that came from a file it may be NULL. More than 1 GiB of weights go into a file beside it, PATH.data. Each file
+/// is replaced as a whole or not at all.
 ///
-/// Errors: FILE; INVALID_ARGUMENT (a param without a value, or with another type, naming it), INVALID_GRAPH (no outputs), DEVICE_LOST.
+/// A dimension that was bound is a number in the file: constants may have been computed from it. One that was not stays a name, to be bound after reading.
+/// A graph from a file that computes with a symbolic dimension (most transformers) can be saved only when that is bound.
+/// Errors: FILE; INVALID_ARGUMENT (a param without a value, or with another type, naming it), INVALID_GRAPH (no outputs; dimensions or inputs that must
+/// be bound first, naming them), DEVICE_LOST.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_graph_save_onnx(
     graph: *const caldera_graph,

@@ -11,6 +11,7 @@ mod error;
 mod executable;
 mod gguf;
 mod graph;
+mod options;
 mod types;
 mod version;
 mod weights;

@@ -57,6 +57,8 @@ unsafe impl Send for User {}
 unsafe impl Sync for User {}
 
 /// Sends log lines to `callback` from now on; NULL turns the log off. Off is the default. For the whole process.
+///
+/// The message of every failing call is a line of CALDERA_LOG_ERROR; TIMEOUT and BUSY are CALDERA_LOG_DEBUG.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_set_log_callback(callback: caldera_log_callback, user: *mut c_void) {
     let _ = boundary(std::ptr::null_mut(), || {

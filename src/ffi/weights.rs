@@ -3,13 +3,12 @@
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
-use super::boundary::{boundary, bytes, caldera_status, give, object, quietly, sizes, text, wanted};
+use super::boundary::{boundary, bytes, caldera_status, give, object, quietly, tensor_type, text, wanted};
 use super::device::caldera_device;
 use super::error::caldera_error;
-use crate::Result;
 use crate::formats::safetensors::SafetensorsFile;
 use crate::runtime::Weights;
-use crate::tensor::ElementType;
+use crate::{Result, ensure};
 
 /// A set of named parameters in device memory, shared by every executable that is compiled against it. Any thread may use it at any time;
 /// setting a weight while a run that reads it is in flight gives that run old or new bytes.
@@ -37,7 +36,8 @@ pub extern "C" fn caldera_weights_new(
 /// Sets a weight. The first use of a name, here or in a compiled graph, fixes its type and shape; f32, f16, bf16 and f64 data is converted to it,
 /// other data must be of that very type. `size` is in bytes.
 ///
-/// Errors: INVALID_ARGUMENT, naming the weight, what was given and what is needed; OUT_OF_MEMORY; DEVICE_LOST.
+/// Errors: INVALID_ARGUMENT (an empty name, an unknown type, a bad shape, a type or size that does not fit), naming the weight, what was given and
+/// what is needed; OUT_OF_MEMORY; DEVICE_LOST.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_weights_set(
     weights: *const caldera_weights,
@@ -51,8 +51,9 @@ pub extern "C" fn caldera_weights_set(
 ) -> caldera_status {
     boundary(error, || {
         let (weights, name) = (object(weights, "weights")?, text(name, "name")?);
-        let (element, dims) = (ElementType::from_number(r#type)?, sizes(dims, rank)?);
-        weights.0.set(name, element, Some(&dims), bytes(data, size, "data")?)
+        ensure!(!name.is_empty(), InvalidArgument, "a weight needs a name");
+        let ty = tensor_type(r#type, dims, rank).map_err(|e| e.within(format!("weight \"{name}\"")))?;
+        weights.0.set_all(&[(name, ty, bytes(data, size, "data")?)], |_, _| ())
     })
 }
 

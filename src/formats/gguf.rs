@@ -111,6 +111,20 @@ pub enum Value {
     Array(Array),
 }
 
+impl std::fmt::Display for Value {
+    /// For messages: a text in quotes, of a list what it holds.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Uint(v) => write!(f, "{v}"),
+            Self::Int(v) => write!(f, "{v}"),
+            Self::Float(v) => write!(f, "{v}"),
+            Self::Bool(v) => write!(f, "{v}"),
+            Self::Text(v) => write!(f, "\"{v}\""),
+            Self::Array(v) => write!(f, "a list of {} values", v.count),
+        }
+    }
+}
+
 /// A list of values of one kind, left in the file until it is read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array {
@@ -202,8 +216,8 @@ impl Gguf {
         for k in 1..count {
             let part = part_path(path, k, count)?;
             let other = Self::open_part(&part)?;
-            let (no, of) = (other.uint("split.no")?, other.uint("split.count")?);
-            ensure!(no == Some(k) && of == Some(count), File, "{}: is part {no:?} of {of:?}, not {k} of {count}", part.display());
+            let (no, of) = (other.uint("split.no")?.unwrap_or(0), other.uint("split.count")?.unwrap_or(1));
+            ensure!(no == k && of == count, File, "{}: is part {no} of {of}, not {k} of {count}", part.display());
             gguf.join(other).map_err(|e| e.within(part.display()))?;
         }
         if let Some(total) = gguf.uint("split.tensors.count")? {
@@ -281,7 +295,7 @@ impl Gguf {
             None => Ok(None),
             Some(Value::Uint(v)) => Ok(Some(*v)),
             Some(Value::Int(v)) if *v >= 0 => Ok(Some(*v as u64)),
-            Some(other) => Err(error!(File, "\"{key}\" is {other:?}, not a number from 0 on")),
+            Some(other) => Err(error!(File, "\"{key}\" is {other}, not a number from 0 on")),
         }
     }
 
@@ -291,7 +305,7 @@ impl Gguf {
             Some(Value::Float(v)) => Ok(Some(*v)),
             Some(Value::Uint(v)) => Ok(Some(*v as f64)),
             Some(Value::Int(v)) => Ok(Some(*v as f64)),
-            Some(other) => Err(error!(File, "\"{key}\" is {other:?}, not a number")),
+            Some(other) => Err(error!(File, "\"{key}\" is {other}, not a number")),
         }
     }
 
@@ -299,7 +313,7 @@ impl Gguf {
         match self.value(key) {
             None => Ok(None),
             Some(Value::Text(v)) => Ok(Some(v)),
-            Some(other) => Err(error!(File, "\"{key}\" is {other:?}, not a text")),
+            Some(other) => Err(error!(File, "\"{key}\" is {other}, not a text")),
         }
     }
 
@@ -307,7 +321,7 @@ impl Gguf {
         match self.value(key) {
             None => Ok(None),
             Some(Value::Bool(v)) => Ok(Some(*v)),
-            Some(other) => Err(error!(File, "\"{key}\" is {other:?}, not true or false")),
+            Some(other) => Err(error!(File, "\"{key}\" is {other}, not true or false")),
         }
     }
 
@@ -315,7 +329,7 @@ impl Gguf {
         match self.value(key) {
             None => Ok(None),
             Some(Value::Array(v)) => Ok(Some(v)),
-            Some(other) => Err(error!(File, "\"{key}\" is {other:?}, not a list")),
+            Some(other) => Err(error!(File, "\"{key}\" is {other}, not a list")),
         }
     }
 
@@ -353,7 +367,7 @@ fn alignment(metadata: &[(String, Value)]) -> Result<u64> {
     match metadata.iter().find(|(k, _)| k == "general.alignment").map(|(_, v)| v) {
         None => Ok(DEFAULT_ALIGNMENT),
         Some(&Value::Uint(n)) if n.is_power_of_two() && n <= 1 << 30 => Ok(n),
-        Some(other) => Err(error!(File, "general.alignment is {other:?}")),
+        Some(other) => Err(error!(File, "general.alignment is {other}")),
     }
 }
 

@@ -59,17 +59,18 @@ impl Graph {
 
     /// A node; its name may be empty, then one is made. Returns its outputs.
     pub fn add(&mut self, operator: OperatorRef, name: &str, inputs: &[Option<ValueId>]) -> Result<Vec<ValueId>> {
+        let node = self.nodes.len();
+        let name = if name.is_empty() { format!("{}.{node}", operator.name()) } else { name.to_string() };
+        let count = self.values.len();
         for &id in inputs.iter().flatten() {
             ensure!(
-                id.index() < self.values.len(),
+                id.index() < count,
                 InvalidArgument,
-                "{} \"{name}\": value {} is not of this graph",
+                "{} \"{name}\": value {} is not of this graph, which has {count}",
                 operator.name(),
                 id.0
             );
         }
-        let node = self.nodes.len();
-        let name = if name.is_empty() { format!("{}.{node}", operator.name()) } else { name.to_string() };
         let types = self.infer(&*operator, inputs).map_err(|e| e.within(format!("{} \"{name}\"", operator.name())))?;
         let count = match &types {
             Some(types) => types.len(),

@@ -133,6 +133,14 @@ impl Graph {
         }
     }
 
+    /// A dimension with the size that was bound to it, if one was.
+    pub fn bound(&self, dim: &Dim) -> Dim {
+        match dim {
+            Dim::Symbol(name) => self.bindings.get(name).map_or_else(|| dim.clone(), |&n| Dim::Fixed(n)),
+            Dim::Fixed(_) => dim.clone(),
+        }
+    }
+
     /// Names of symbolic dimensions that are not bound.
     pub fn unbound(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();

@@ -74,20 +74,6 @@ impl Graph {
 }
 
 fn attributes_text(node: &super::Node) -> String {
-    use crate::ops::Attribute;
-    let parts: Vec<String> = node
-        .operator
-        .attributes()
-        .iter()
-        .map(|(name, value)| match value {
-            Attribute::Int(v) => format!("{name}={v}"),
-            Attribute::Float(v) => format!("{name}={v}"),
-            Attribute::Text(v) => format!("{name}={v}"),
-            Attribute::Ints(v) => format!("{name}={v:?}"),
-            Attribute::Floats(v) => format!("{name}={v:?}"),
-            Attribute::Tensor(t) => format!("{name}=<{}>", t.ty()),
-            Attribute::Graph(_) => format!("{name}=<graph>"),
-        })
-        .collect();
+    let parts: Vec<String> = node.operator.attributes().iter().map(|(name, value)| format!("{name}={value}")).collect();
     format!("{{{}}}", parts.join(", "))
 }

@@ -19,6 +19,20 @@ pub enum Attribute {
     Graph(Arc<Graph>),
 }
 
+impl std::fmt::Display for Attribute {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Int(v) => write!(f, "{v}"),
+            Self::Float(v) => write!(f, "{v}"),
+            Self::Text(v) => write!(f, "{v}"),
+            Self::Ints(v) => write!(f, "{v:?}"),
+            Self::Floats(v) => write!(f, "{v:?}"),
+            Self::Tensor(t) => write!(f, "<{}>", t.ty()),
+            Self::Graph(_) => write!(f, "<graph>"),
+        }
+    }
+}
+
 pub type Attributes = BTreeMap<String, Attribute>;
 
 /// A Rust type that an attribute is read into and written from.
@@ -118,7 +132,7 @@ impl<'a> AttributeReader<'a> {
     pub fn field<T: AttributeField>(&mut self, name: &str, default: Option<T>) -> Result<T> {
         match self.left.remove(name) {
             Some(attribute) => T::read(attribute)
-                .ok_or_else(|| error!(InvalidGraph, "{}: attribute \"{name}\" cannot be {attribute:?}", self.operator)),
+                .ok_or_else(|| error!(InvalidGraph, "{}: attribute \"{name}\" cannot be {attribute}", self.operator)),
             None => {
                 default.or_else(T::absent).ok_or_else(|| error!(InvalidGraph, "{}: attribute \"{name}\" is missing", self.operator))
             }

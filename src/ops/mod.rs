@@ -32,7 +32,7 @@ pub use attributes::{Attribute, AttributeField, AttributeReader, Attributes};
 pub use case::{Case, Fill, Random};
 pub use copy::{COPY_BYTES_PER_GROUP, Copy, copy_kernel};
 pub use lowering::{Access, Dispatch, DispatchBuilder, Lowering, Operand, Place, Region, Sink};
-pub use reference::{Reference, RunNumbers, checked_index};
+pub use reference::{Reference, RunNumbers, checked_index, out_of_range};
 pub use table::{Entry, build, entry, share, table};
 
 /// The inputs of a node, some of which may be absent: types for a shape rule, tensors for a reference.

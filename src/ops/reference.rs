@@ -2,7 +2,7 @@
 
 use super::Inputs;
 use crate::tensor::{Tensor, TensorType};
-use crate::{Result, error};
+use crate::{Error, Result, error};
 
 /// The numbers of a run that random operators read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,5 +44,14 @@ pub fn checked_index(at: &Reference, index: i128, extent: usize, wrap: bool, pos
     if at.unchecked_indices && extent > 0 {
         return Ok(wrapped.clamp(0, extent as i128 - 1) as usize);
     }
-    Err(error!(IndexOutOfRange, "index {index} at position {position} is outside 0..{extent}"))
+    Err(out_of_range(index, position, extent as i128))
+}
+
+/// An index, or a length, that is not one of the `limit` numbers from 0 on.
+pub fn out_of_range(value: i128, position: usize, limit: i128) -> Error {
+    match limit {
+        ..1 => error!(IndexOutOfRange, "index {value} at position {position}: there is nothing to choose from"),
+        1 => error!(IndexOutOfRange, "index {value} at position {position} must be 0"),
+        _ => error!(IndexOutOfRange, "index {value} at position {position} is outside 0 to {}", limit - 1),
+    }
 }

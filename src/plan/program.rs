@@ -173,7 +173,7 @@ impl Program {
     /// What is wrong with a node that reported a bad index.
     pub fn index_error(&self, node: usize, position: u32, value: i64, limit: i64) -> crate::Error {
         let title = self.graph.nodes().get(node).map_or("an operator".into(), |n| n.title());
-        crate::error!(IndexOutOfRange, "{title}: index {value} at position {position} is outside 0..{limit}")
+        crate::ops::out_of_range(value.into(), position as usize, limit.into()).within(title)
     }
 }
 

@@ -123,6 +123,7 @@ impl Executable {
     /// Decides which outputs are written straight into their buffers, and which are copied there after the run: those that are
     /// views of something else, and those whose buffer is also read as an input.
     pub(super) fn place_outputs(&mut self) -> Result<()> {
+        self.check_writers()?;
         let Machine::Vulkan(machine) = &mut self.machine else { return Ok(()) };
         self.placed = false;
         let mut copies = Vec::new();
@@ -140,6 +141,21 @@ impl Executable {
         machine.set_copies(copies)?;
         self.copies_stale = true;
         self.placed = true;
+        Ok(())
+    }
+
+    /// Refuses a buffer that two outputs would be written to.
+    fn check_writers(&self) -> Result<()> {
+        let bound = self.bound_outputs.iter().enumerate().filter_map(|(j, b)| Some((j, b.as_ref()?)));
+        let fed = self.feeds.iter().filter_map(|f| Some((f.output, self.handles[f.input].as_ref()?)));
+        let writers: Vec<(usize, &Arc<Buffer>)> = bound.chain(fed).collect();
+        for (k, (one, buffer)) in writers.iter().enumerate() {
+            let other = writers[..k].iter().find(|(other, b)| other != one && Arc::ptr_eq(b, buffer));
+            if let Some((other, _)) = other {
+                let name = |j: usize| &self.program.outputs[j].name;
+                bail!(InvalidArgument, "outputs \"{}\" and \"{}\" would be written to one buffer", name(*other), name(*one));
+            }
+        }
         Ok(())
     }
 
@@ -175,6 +191,20 @@ impl Executable {
             self.feeds.pop();
         }
         done
+    }
+
+    /// No output becomes the handle's next value any more.
+    pub fn clear_handle_feed(&mut self, input: usize) -> Result<()> {
+        self.idle()?;
+        self.feeds.retain(|f| f.input != input);
+        self.place_outputs()
+    }
+
+    /// `feed_row` writes rows of no output to the handle any more.
+    pub fn clear_row_feeds(&mut self, input: usize) -> Result<()> {
+        self.idle()?;
+        self.row_feeds.retain(|f| f.input != input);
+        Ok(())
     }
 
     /// Rows of this output may be written to the handle by `feed_row`.

@@ -20,6 +20,22 @@ pub enum Kind {
     Cpu,
 }
 
+impl Kind {
+    const ALL: [Self; 6] = [Self::Discrete, Self::Integrated, Self::Virtual, Self::Other, Self::Software, Self::Cpu];
+
+    /// As `Select::from_text` takes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Discrete => "discrete",
+            Self::Integrated => "integrated",
+            Self::Virtual => "virtual",
+            Self::Other => "other",
+            Self::Software => "software",
+            Self::Cpu => "cpu",
+        }
+    }
+}
+
 /// A device that can be opened.
 #[derive(Clone, Debug)]
 pub struct DeviceInfo {
@@ -200,7 +216,7 @@ impl Device {
         let chosen = choose(devices.iter().map(|d| &d.0), &select, options).map(|i| &devices[i]);
         let Some((info, physical)) = chosen else {
             let why = problem.map_or(String::new(), |e| format!(" ({e})"));
-            bail!(NoDevice, "no device fits {select:?}{why}; there are {}", names.join(", "));
+            bail!(NoDevice, "no device fits {select}{why}; there are {}", names.join(", "));
         };
         let backend = match physical {
             None => Backend::Cpu,
@@ -291,19 +307,25 @@ fn allowed(info: &DeviceInfo, options: &DeviceOptions) -> bool {
         }
 }
 
+impl std::fmt::Display for Select {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Best => f.write_str("(a GPU, unless a software driver or the CPU device is allowed)"),
+            Self::Index(i) => write!(f, "index {i}"),
+            Self::Uuid(uuid) => write!(f, "UUID {}", uuid.map(|b| format!("{b:02x}")).concat()),
+            Self::Kind(kind) => write!(f, "kind \"{}\"", kind.name()),
+        }
+    }
+}
+
 impl Select {
     /// "cpu", "best", a number, a UUID (32 hexadecimal digits, dashes allowed), or a kind ("discrete", "software", ...).
     pub fn from_text(text: &str) -> Result<Self> {
-        let kind = match text.to_ascii_lowercase().as_str() {
-            "best" => return Ok(Select::Best),
-            "cpu" => Some(Kind::Cpu),
-            "discrete" => Some(Kind::Discrete),
-            "integrated" => Some(Kind::Integrated),
-            "virtual" => Some(Kind::Virtual),
-            "software" => Some(Kind::Software),
-            _ => None,
-        };
-        if let Some(kind) = kind {
+        let lower = text.to_ascii_lowercase();
+        if lower == "best" {
+            return Ok(Select::Best);
+        }
+        if let Some(kind) = Kind::ALL.into_iter().find(|k| k.name() == lower) {
             return Ok(Select::Kind(kind));
         }
         if let Ok(index) = text.parse() {

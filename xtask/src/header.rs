@@ -35,7 +35,7 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// Files without anything for C.
-const INTERNAL: &[&str] = &["mod.rs", "builders/mod.rs", "builders/attributes.rs"];
+const INTERNAL: &[&str] = &["mod.rs", "options.rs", "builders/mod.rs", "builders/attributes.rs"];
 
 /// The header.
 pub fn made() -> String {
@@ -87,7 +87,9 @@ fn with_init_macros(text: &str) -> String {
 
 /// Every opaque struct and enum has a typedef: tags are noise. A comment of one line stands on one line; a function fills its lines.
 fn tidied(text: &str) -> String {
-    let text = text.replace("\n *\n */", "\n */");
+    // A comma after the last enumerator is no C90, and neither is a comment of C++.
+    let text = text.replace("\n *\n */", "\n */").replace(",\n}", "\n}");
+    let text = text.replace("#endif // __cplusplus", "#endif").replace("#endif  // __cplusplus", "#endif");
     let mut blocks = Vec::new();
     for block in text.split("\n\n") {
         let mut out: Vec<String> = Vec::new();

@@ -11,7 +11,7 @@ use caldera::runtime::{Buffer, CompileOptions, Device, Executable};
 use caldera::tensor::{ElementType, TensorType};
 use caldera::{Result, error};
 
-use crate::runner;
+use crate::{runner, values};
 
 /// Times operators on the device: medians of GPU timestamps over runs that find nothing in the caches
 #[derive(clap::Args)]
@@ -22,7 +22,7 @@ pub struct Arguments {
     #[arg(long)]
     device: Option<String>,
     /// Runs of each row
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = 20, value_parser = values::positive())]
     runs: usize,
     /// Print one JSON object
     #[arg(long)]
@@ -46,6 +46,14 @@ struct Row {
 const COLD: usize = 256 << 20;
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode> {
+    let mut rows = rows();
+    if let Some(filter) = &arguments.filter {
+        rows.retain(|row| row.name.contains(filter.as_str()));
+        if rows.is_empty() {
+            eprintln!("caldera: the name of no row holds \"{filter}\"");
+            return Ok(ExitCode::FAILURE);
+        }
+    }
     let device = runner::open(arguments.device.as_deref())?;
     if !device.is_vulkan() {
         return Err(error!(Unsupported, "the CPU device has no GPU timestamps"));
@@ -59,10 +67,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
         println!("{} ({})", device.info().name, device.info().driver);
         println!("{:<44} {:>12} {:>10} {:>10} {:>8}", "", "us", "GB/s", "TFLOP/s", "change");
     }
-    for row in rows() {
-        if arguments.filter.as_ref().is_some_and(|f| !row.name.contains(f.as_str())) {
-            continue;
-        }
+    for row in rows {
         let time = match time(&device, &row, arguments.runs) {
             Ok(time) => time,
             Err(e) => {

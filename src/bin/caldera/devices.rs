@@ -38,7 +38,7 @@ fn version(device: &DeviceInfo) -> Option<String> {
 }
 
 fn text(index: usize, device: &DeviceInfo) -> String {
-    let mut lines = vec![format!("{index}: {} ({:?})", device.name, device.kind)];
+    let mut lines = vec![format!("{index}: {} ({})", device.name, device.kind.name())];
     lines.push(format!("   uuid      {}", uuid(device)));
     lines.push(format!("   driver    {}", device.driver));
     lines.extend(version(device).map(|v| format!("   vulkan    {v}")));
@@ -56,7 +56,7 @@ fn json(index: usize, device: &DeviceInfo) -> serde_json::Value {
     serde_json::json!({
         "index": index,
         "name": device.name,
-        "kind": format!("{:?}", device.kind),
+        "kind": device.kind.name(),
         "uuid": uuid(device),
         "driver": device.driver,
         "vulkan": version(device),

@@ -8,8 +8,8 @@ use caldera::models::Embedder;
 use caldera::{Result, ensure, error};
 
 use crate::out::say;
-use crate::runner;
 use crate::tokenizer::Tokenizer;
+use crate::{runner, values};
 
 /// Prints the embedding of each text, of length 1
 ///
@@ -21,7 +21,7 @@ pub struct Arguments {
     /// Texts; none: the lines of standard input
     texts: Vec<String>,
     /// Texts a run
-    #[arg(long, default_value_t = 8)]
+    #[arg(long, default_value_t = 8, value_parser = values::positive())]
     batch: usize,
     /// Print the cosines of all pairs instead
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! `caldera generate`: text from a language model.
 
-use std::io::Write as _;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -10,8 +10,8 @@ use caldera::formats::gguf::Gguf;
 use caldera::models::{self, Sampling, Session, SessionOptions};
 use caldera::tensor::ElementType;
 
-use crate::runner;
 use crate::tokenizer::Tokenizer;
+use crate::{runner, values};
 
 /// Continues a text with a language model
 ///
@@ -40,10 +40,10 @@ pub struct Arguments {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// The longest sequence; by default what the model was made for, at most 4096
-    #[arg(long)]
+    #[arg(long, value_parser = values::positive())]
     context: Option<usize>,
     /// Tokens of the prompt that one run takes
-    #[arg(long, default_value_t = 64)]
+    #[arg(long, default_value_t = 64, value_parser = values::positive())]
     chunk: usize,
     /// The caches' element type: f32, f16 or bf16
     #[arg(long, default_value = "f16")]
@@ -73,24 +73,17 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
         ..SessionOptions::default()
     };
     let mut session = Session::new(&device, &gguf, &options, runner::loading())?;
+    let start = Instant::now();
+    let first = session.feed(&prompt, None)?;
+    let prompt_time = start.elapsed().as_secs_f64();
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(arguments.prompt.as_bytes());
+    let most = arguments.tokens.min(options.context - session.position());
     let start = Instant::now();
-    let mut token = session.feed(&prompt, None)?;
-    let prompt_time = start.elapsed().as_secs_f64();
-    let start = Instant::now();
-    let room = options.context - session.position();
-    let (mut text, mut count) = (tokenizer.stream(), 0);
-    while count < arguments.tokens.min(room) {
-        let Some(now) = token.filter(|&t| !tokenizer.is_end(t)) else { break };
-        // A reader that went away (a closed pipe) ends the program quietly.
-        if out.write_all(&text(now)?).and_then(|()| out.flush()).is_err() {
-            return Ok(ExitCode::SUCCESS);
-        }
-        count += 1;
-        token = session.feed(&[now], None)?;
-    }
+    let written = write_text(&mut out, &mut session, &tokenizer, first, most);
+    // The line ends however the text did.
     let _ = writeln!(out);
+    let Some(count) = written? else { return Ok(ExitCode::SUCCESS) };
     let seconds = start.elapsed().as_secs_f64();
     eprintln!(
         "prompt: {} tokens, {:.1} tokens/s; generated: {count} tokens, {:.1} tokens/s",
@@ -99,4 +92,24 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
         count as f64 / seconds
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes tokens as they come, and gives their number. None if the reader went away (a closed pipe): that ends the program quietly.
+fn write_text(
+    out: &mut impl Write,
+    session: &mut Session,
+    tokenizer: &Tokenizer,
+    first: Option<i64>,
+    most: usize,
+) -> Result<Option<usize>> {
+    let (mut text, mut count, mut token) = (tokenizer.stream(), 0, first);
+    while count < most {
+        let Some(now) = token.filter(|&t| !tokenizer.is_end(t)) else { break };
+        if out.write_all(&text(now)?).and_then(|()| out.flush()).is_err() {
+            return Ok(None);
+        }
+        count += 1;
+        token = session.feed(&[now], None)?;
+    }
+    Ok(Some(count))
 }

@@ -10,8 +10,8 @@ use caldera::tensor::ElementType;
 use caldera::{Result, ensure, error};
 
 use crate::out::say;
-use crate::runner;
 use crate::tokenizer::Tokenizer;
+use crate::{runner, values};
 
 /// Measures how well a language model foretells a text
 ///
@@ -24,13 +24,13 @@ pub struct Arguments {
     /// A text file
     text: PathBuf,
     /// Tokens of a window
-    #[arg(long, default_value_t = 512)]
+    #[arg(long, default_value_t = 512, value_parser = values::positive())]
     window: usize,
     /// Windows at most; 0: all
     #[arg(long, default_value_t = 0)]
     windows: usize,
     /// Tokens that one run takes
-    #[arg(long, default_value_t = 64)]
+    #[arg(long, default_value_t = 64, value_parser = values::positive())]
     chunk: usize,
     /// The caches' element type: f32, f16 or bf16
     #[arg(long, default_value = "f16")]

@@ -43,12 +43,21 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     let targets = values::targets(&arguments.output)?;
     let mut inputs = values::read(&arguments.input)?;
     let model = OnnxModel::open(&arguments.model)?;
+    for name in inputs.keys() {
+        model.input_type(name)?;
+    }
     let missing: Vec<&str> = model.input_names().into_iter().filter(|n| !inputs.contains_key(*n)).collect();
     ensure!(missing.is_empty(), InvalidArgument, "these inputs are not given: {}", missing.join(", "));
     let Loaded { graph, params, bound } = model.graph_for(&inputs)?;
     inputs.retain(|name, _| !bound.contains(name));
     for (name, _) in &targets {
-        ensure!(graph.outputs().iter().any(|(n, _)| n == name), InvalidArgument, "the model has no output \"{name}\"");
+        let known: Vec<&str> = graph.outputs().iter().map(|(name, _)| name.as_str()).collect();
+        ensure!(
+            known.contains(&name.as_str()),
+            InvalidArgument,
+            "the model has no output \"{name}\"; it has: {}",
+            known.join(", ")
+        );
     }
     let device = runner::open(arguments.device.as_deref())?;
     let start = Instant::now();

@@ -117,8 +117,10 @@ impl Tokenizer {
         words.add_to(&mut engine)?;
         let id = |name: &str| -> Result<Option<i64>> {
             let id = gguf.uint(&format!("tokenizer.ggml.{name}_token_id"))?;
-            ensure!(id.is_none_or(|id| id < words.tokens.len() as u64), File, "tokenizer.ggml.{name}_token_id is {id:?}");
-            Ok(id.map(|id| id as i64))
+            let Some(id) = id else { return Ok(None) };
+            let count = words.tokens.len();
+            ensure!(id < count as u64, File, "tokenizer.ggml.{name}_token_id is {id}, of {count} tokens");
+            Ok(Some(id as i64))
         };
         let flag =
             |name: &str, default: bool| Ok::<_, caldera::Error>(gguf.flag(&format!("tokenizer.ggml.{name}"))?.unwrap_or(default));

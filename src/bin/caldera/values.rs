@@ -67,6 +67,11 @@ pub fn write(name: &str, path: &str, tensor: &Tensor) -> Result<()> {
     }
 }
 
+/// Reads a number of at least 1.
+pub fn positive() -> clap::builder::RangedU64ValueParser<usize> {
+    clap::builder::RangedU64ValueParser::new().range(1..)
+}
+
 /// Sizes of symbolic dimensions from arguments "batch=4".
 pub fn dims(arguments: &[String]) -> Result<BTreeMap<String, usize>> {
     let dim = |argument: &String| {

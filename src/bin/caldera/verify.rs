@@ -72,7 +72,10 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     } else {
         say!("{passed} passed, {failed} failed, {skipped} skipped");
     }
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    if skipped > 0 {
+        eprintln!("caldera: {skipped} of {} folders hold no test case: no model.onnx, or no test_data_set_N", results.len());
+    }
+    Ok(if failed + skipped == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn progress(arguments: &Arguments) -> ProgressBar {

@@ -46,7 +46,7 @@ pub extern "C" fn caldera_fma(
 }
 
 /// x limited to [min, max]; -INFINITY and INFINITY leave a side open. NaN stays NaN; min above max gives max.
-/// For integers min is rounded up and max down, and both are limited to the type's range.
+/// For integers min is rounded up and max down, and both are limited to the type's range. Errors: INVALID_GRAPH if min or max is NaN.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_clip(
     graph: *mut caldera_graph,

@@ -160,7 +160,7 @@ pub extern "C" fn caldera_eye_like(
 }
 
 /// start, start + delta, .. before limit: [max(0, ceil((limit - start) / delta))]. The three point to one number each, of the
-/// `caldera_type` `type`.
+/// `caldera_type` `type`. Errors: INVALID_GRAPH if delta is 0, one of them is NaN, or there are 2e9 numbers or more.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_range(
     graph: *mut caldera_graph,

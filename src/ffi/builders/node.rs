@@ -2,11 +2,11 @@
 
 use std::ffi::{c_char, c_void};
 
-use crate::ffi::boundary::{boundary, bytes, caldera_status, give, list, list_mut, object, opt_text, sizes, text, wanted};
+use crate::ffi::boundary::{boundary, bytes, caldera_status, give, list, list_mut, object, opt_text, tensor_type, text, wanted};
 use crate::ffi::error::caldera_error;
 use crate::ffi::graph::{caldera_graph, caldera_value};
 use crate::ops::{self, Attribute, Attributes};
-use crate::tensor::{ElementType, Tensor, TensorType};
+use crate::tensor::Tensor;
 use crate::{Result, bail, ensure};
 
 /// Which field of a `caldera_attribute` holds the value.
@@ -54,7 +54,7 @@ fn read(a: &caldera_attribute) -> Result<Attribute> {
         5 => Attribute::Floats(list(a.floats, a.count, "floats")?.to_vec()),
         6 => {
             let number = u32::try_from(a.i).unwrap_or(u32::MAX);
-            let ty = TensorType::checked(ElementType::from_number(number)?, &sizes(a.ints, a.rank)?)?;
+            let ty = tensor_type(number, a.ints, a.rank)?;
             Attribute::Tensor(Tensor::from_bytes(ty, bytes(a.data, a.count, "data")?)?)
         }
         other => bail!(InvalidArgument, "there is no attribute kind {other}"),

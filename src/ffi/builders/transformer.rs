@@ -3,9 +3,9 @@
 use super::{Given, one};
 use crate::bail;
 use crate::ffi::boundary::caldera_status;
-use crate::ffi::device::options;
 use crate::ffi::error::caldera_error;
 use crate::ffi::graph::{CALDERA_NO_VALUE, caldera_graph, caldera_value};
+use crate::ffi::options::options;
 
 /// The order of batch (B), sequence (S), heads (H) and head dimensions (D). 0 means "not given".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +95,9 @@ pub struct caldera_attention_options {
 /// result is [B, S, heads, Dv], in the same layout.
 /// `mask`: for CALDERA_MASK_CUSTOM, of a shape that broadcasts to [B, 1, S, T], or [B, T]; for CALDERA_MASK_BIAS, to [B, heads,
 /// S, T]; else CALDERA_NO_VALUE. `kv_len` i32 [1] or [B]: how many keys there are, in place of T; the rest of k and v is not
-/// read. `sinks` [heads]: one more logit of each query, which no value has. All three may be CALDERA_NO_VALUE.
+/// read. It counts the rows of k as they come to this operator: where k is the result of `caldera_kv_append`, those appended in
+/// the same run too. The last query stands at the last key. `sinks` [heads]: one more logit of each query, which no value has.
+/// All three may be CALDERA_NO_VALUE.
 /// A query that sees no key gives zeros. A run fails with INDEX_OUT_OF_RANGE if kv_len is above T.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_attention(

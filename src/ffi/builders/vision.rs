@@ -3,9 +3,9 @@
 use super::contraction::ACTIVATIONS;
 use super::{Given, one, plain};
 use crate::ffi::boundary::caldera_status;
-use crate::ffi::device::options;
 use crate::ffi::error::caldera_error;
 use crate::ffi::graph::{caldera_graph, caldera_value};
+use crate::ffi::options::options;
 use crate::{Result, bail, ensure};
 
 /// What `caldera_pool` makes of a window. In brackets: of a window of padding only.

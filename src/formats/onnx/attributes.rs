@@ -46,7 +46,7 @@ impl<'a> NodeAttributes<'a> {
     fn typed(&self, name: &str, kind: AttributeType) -> Result<Option<&'a proto::Attribute>> {
         let Some(attribute) = self.find(name) else { return Ok(None) };
         let found = kind_of(attribute);
-        ensure!(found == kind, File, "attribute \"{name}\" is of type {found:?}, not {kind:?}");
+        ensure!(found == kind, File, "attribute \"{name}\" is of type {found}, not {kind}");
         Ok(Some(attribute))
     }
 
@@ -133,7 +133,7 @@ pub fn native(attribute: &proto::Attribute, external: &External) -> Result<Attri
         AttributeType::Tensor => Attribute::Tensor(tensor_of(attribute, external)?),
         AttributeType::Floats => Attribute::Floats(attribute.floats.iter().copied().map(decimal).collect()),
         AttributeType::Ints => Attribute::Ints(attribute.ints.clone()),
-        other => bail!(File, "attribute \"{}\" is of type {other:?}, which no operator takes", attribute.name),
+        other => bail!(File, "attribute \"{}\" is of type {other}, which no operator takes", attribute.name),
     })
 }
 

@@ -27,7 +27,7 @@ use prost::bytes::Bytes;
 
 use crate::graph::Graph;
 use crate::tensor::Tensor;
-use crate::{Result, bail, error};
+use crate::{Result, bail, ensure, error};
 
 pub use tensor::{read_tensor, write_tensor};
 pub use types::InputType;
@@ -108,7 +108,7 @@ impl OnnxModel {
     pub fn input_type(&self, name: &str) -> Result<InputType> {
         match self.graph_proto().inputs.iter().find(|input| input.name == name) {
             Some(input) => InputType::read(input),
-            None => bail!(InvalidArgument, "the model has no input \"{name}\""),
+            None => bail!(InvalidArgument, "the model has no input \"{name}\"; it has: {}", self.all_input_names().join(", ")),
         }
     }
 
@@ -128,6 +128,14 @@ impl OnnxModel {
             }
         }
         Ok(names)
+    }
+
+    /// An error that names the symbolic dimensions unless this is one.
+    pub fn check_symbol(&self, name: &str) -> Result<()> {
+        let known = self.symbols()?;
+        let is_known = known.iter().any(|s| s == name);
+        ensure!(is_known, InvalidArgument, "the model has no symbolic dimension \"{name}\"; it has: {}", known.join(", "));
+        Ok(())
     }
 
     /// "12 MatMul": what nodes there are, by domain and type, with their numbers.
@@ -156,6 +164,8 @@ impl OnnxModel {
 
     /// The graph and the values of its params.
     pub fn graph(&self, bindings: &Bindings) -> Result<(Graph, Vec<(String, Tensor)>)> {
+        bindings.inputs.keys().try_for_each(|name| self.input_type(name).map(drop))?;
+        bindings.dims.keys().try_for_each(|name| self.check_symbol(name))?;
         let (result, _) = read::read(self, bindings, None);
         result
     }

@@ -130,6 +130,13 @@ pub enum AttributeType {
     TypeProtos = 14,
 }
 
+impl std::fmt::Display for AttributeType {
+    /// The names of the format: "INTS".
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&format!("{self:?}").to_uppercase())
+    }
+}
+
 /// A local function of a model: a graph whose attributes are given by the node that calls it.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Function {

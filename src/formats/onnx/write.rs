@@ -181,7 +181,7 @@ impl<'g> Writer<'g> {
         let value = self.graph.value(id);
         let element = value.element.unwrap_or(ElementType::F32);
         let mut dims: Vec<Dim> = match &value.source {
-            Source::Input(dims) => dims.clone(),
+            Source::Input(dims) => dims.iter().map(|d| self.graph.bound(d)).collect(),
             _ => Vec::new(),
         };
         if element.is_block()

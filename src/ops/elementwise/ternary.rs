@@ -65,7 +65,7 @@ impl Clip {
                 .map(|v| Tensor::from_f64(ty.clone(), &[v]));
         }
         let (least, most) = element.integer_range();
-        let whole = |v: f64| if v.is_nan() { 0 } else { (v as i128).clamp(least, most) };
+        let whole = |v: f64| (v as i128).clamp(least, most);
         let low = self.min.map_or(least, |v| whole(v.ceil()));
         let high = self.max.map_or(most, |v| whole(v.floor()));
         [low, high].map(|v| Tensor::from_i128(ty.clone(), &[v]))
@@ -83,6 +83,9 @@ impl Operator for Clip {
         ins.expect(1..=1)?;
         let x = ins.get(0)?;
         ensure!(is_number(x.element), InvalidGraph, "takes numbers, not {}", x.element);
+        for (name, bound) in [("min", self.min), ("max", self.max)] {
+            ensure!(!bound.is_some_and(f64::is_nan), InvalidGraph, "{name} is NaN");
+        }
         Ok(vec![x.clone()])
     }
     fn reference(&self, at: &Reference) -> Result<Vec<Tensor>> {

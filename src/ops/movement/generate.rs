@@ -164,6 +164,7 @@ impl Range {
         } else {
             let [start, limit, delta] = [&self.start, &self.limit, &self.delta].map(|t| t.to_f64()[0]);
             ensure!(delta != 0.0, InvalidGraph, "delta is 0");
+            ensure!(!(start + limit + delta).is_nan(), InvalidGraph, "a range from {start} to {limit} by {delta}");
             ((limit - start) / delta).ceil().max(0.0)
         };
         if !(0.0..2e9).contains(&count) {

@@ -53,7 +53,10 @@ impl Rearrange for Reshape {
                 d => usize::try_from(d).map_err(|_| error!(InvalidGraph, "dims[{i}] = {d} is negative"))?,
             });
         }
-        let known = TensorType::checked(ElementType::U8, &dims)?.elements();
+        let known = dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
+        let Some(known) = known else {
+            bail!(InvalidGraph, "{x} has {} elements, dims {:?} need more than 2^64", x.elements(), self.dims)
+        };
         if let Some(i) = open {
             ensure!(known > 0, InvalidGraph, "the -1 in dims {:?} has no single meaning beside a dimension of 0", self.dims);
             dims[i] = x.elements() / known;

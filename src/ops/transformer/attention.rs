@@ -4,9 +4,9 @@ use rayon::prelude::*;
 
 use super::attention_cases::cases;
 use super::attention_lower::{Operands, lower_attention};
-use crate::ops::{Attributes, Inputs, Lowering, Operator, Reference};
+use crate::ops::{Attributes, Inputs, Lowering, Operator, Reference, out_of_range};
 use crate::tensor::{ElementType, Tensor, TensorType, broadcast, row_strides};
-use crate::{Result, attribute_enum, attributes, bail, ensure, error};
+use crate::{Result, attribute_enum, attributes, bail, ensure};
 
 attribute_enum! {
     pub enum HeadLayout { Bshd = "BSHD", Bhsd = "BHSD" }
@@ -246,7 +246,7 @@ fn extents(at: &Reference, s: &Sizes) -> Result<Vec<usize>> {
             match usize::try_from(value).ok().filter(|&n| n <= s.keys) {
                 Some(n) => Ok(n),
                 None if at.unchecked_indices => Ok(value.clamp(0, s.keys as i128) as usize),
-                None => Err(error!(IndexOutOfRange, "index {value} at position {place} is outside 0..{}", s.keys + 1)),
+                None => Err(out_of_range(value, place, s.keys as i128 + 1)),
             }
         })
         .collect()

@@ -78,7 +78,7 @@ impl Resize {
             (None, Some(sizes)) => {
                 ensure!(sizes.len() == rank, InvalidGraph, "{} sizes for {x}", sizes.len());
                 let length = |(&m, &n): (&i64, &usize)| {
-                    ensure!((0..1 << 31).contains(&m), InvalidGraph, "sizes {sizes:?}: {m} is outside 0..2^31");
+                    ensure!((0..1 << 31).contains(&m), InvalidGraph, "sizes {sizes:?}: {m} is outside 0 to 2^31 - 1");
                     Ok((m as usize, Fraction::new(m.max(1).into(), n.max(1) as i128)))
                 };
                 sizes.iter().zip(&x.dims).map(length).collect()

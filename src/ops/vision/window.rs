@@ -22,7 +22,7 @@ fn checked(name: &str, values: &[i64], axes: usize, least: i64) -> Result<Vec<us
     ensure!(values.len() == axes, InvalidGraph, "{name} {values:?} has {} numbers for {axes} spatial axes", values.len());
     let number = |&v: &i64| {
         let fits = (least..1 << 31).contains(&v);
-        if fits { Ok(v as usize) } else { Err(error!(InvalidGraph, "{name} {values:?}: {v} is outside {least}..2^31")) }
+        if fits { Ok(v as usize) } else { Err(error!(InvalidGraph, "{name} {values:?}: {v} is outside {least} to 2^31 - 1")) }
     };
     values.iter().map(number).collect()
 }

@@ -123,7 +123,8 @@ fn stft(cx: &mut Context) -> Result<Vec<Operand>> {
         None => None,
     };
     let frame = number(cx, 3)?.map(length).transpose()?.or(window_length).unwrap_or(ty.dims[1]);
-    ensure!(window_length.is_none_or(|n| n == frame), InvalidGraph, "a window of {window_length:?} for frames of {frame}");
+    let window_length = window_length.unwrap_or(frame);
+    ensure!(window_length == frame, InvalidGraph, "a window of {window_length} for frames of {frame}");
     ensure!(frame <= ty.dims[1], InvalidGraph, "frames of {frame} of {} samples", ty.dims[1]);
     let onesided = cx.flag("onesided", true)? && ty.last() == 1;
     let frames = (ty.dims[1] - frame) / step + 1;
