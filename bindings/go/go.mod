@@ -1,0 +1,3 @@
+module caldera
+
+go 1.19
