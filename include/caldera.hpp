@@ -324,7 +324,13 @@ public:
     }
     void unbind(const std::string &input) { call(caldera_unbind_handle, get(), input.c_str()); }
     void bind_output(const std::string &output, const Buffer &buffer) { call(caldera_bind_output, get(), output.c_str(), buffer.get()); }
+    void unbind_output(const std::string &output) { call(caldera_bind_output, get(), output.c_str(), nullptr); }
     void feed(const std::string &handle, const std::string &output) { call(caldera_set_handle_feed, get(), handle.c_str(), output.c_str()); }
+    /// Nothing feeds the handle any more, neither whole outputs nor rows.
+    void end_feeds(const std::string &handle) {
+        call(caldera_set_handle_feed, get(), handle.c_str(), nullptr);
+        call(caldera_register_row_feed, get(), handle.c_str(), nullptr);
+    }
     void set_rng(std::uint64_t seed, std::uint32_t run = 0) { call(caldera_set_rng, get(), seed, run); }
     void warm_up() { call(caldera_executable_warm_up, get()); }
     Executable clone() const { return Executable(detail::made<caldera_executable>(caldera_clone, get())); }

@@ -57,6 +57,12 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// Names for a message: "x, y", or "none".
+pub fn listed<N: AsRef<str>>(names: &[N]) -> String {
+    let names: Vec<&str> = names.iter().map(N::as_ref).collect();
+    if names.is_empty() { "none".into() } else { names.join(", ") }
+}
+
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Makes an [`Error`]: `error!(InvalidGraph, "axis {axis} of rank {rank}")`.

@@ -17,4 +17,4 @@ pub mod runtime;
 pub mod tensor;
 pub mod vulkan;
 
-pub use error::{Error, Result, Status};
+pub use error::{Error, Result, Status, listed};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Dim, Graph, Node, Source, Value, ValueId};
 use crate::ops::{Inputs, OperatorRef};
 use crate::tensor::{ElementType, Tensor, TensorType, dims_text};
-use crate::{Result, bail, ensure};
+use crate::{Result, bail, ensure, listed};
 
 impl Graph {
     pub fn new() -> Self {
@@ -118,10 +118,8 @@ impl Graph {
 
     /// Gives a symbolic dimension its size and computes the shapes that follow. Binding again changes it.
     pub fn bind_dim(&mut self, name: &str, size: usize) -> Result<()> {
-        let known = self.inputs.iter().any(
-            |&v| matches!(&self.value(v).source, Source::Input(dims) if dims.iter().any(|d| matches!(d, Dim::Symbol(s) if s == name))),
-        );
-        ensure!(known, InvalidArgument, "the graph has no symbolic dimension \"{name}\"");
+        let known = self.symbols().iter().any(|s| s == name);
+        ensure!(known, InvalidArgument, "the graph has no symbolic dimension \"{name}\"; it has: {}", listed(&self.symbols()));
         let before = self.clone();
         self.bindings.insert(name.into(), size);
         let result = self.infer_all();

@@ -141,20 +141,26 @@ impl Graph {
         }
     }
 
-    /// Names of symbolic dimensions that are not bound.
-    pub fn unbound(&self) -> Vec<String> {
+    /// Names of symbolic dimensions.
+    pub fn symbols(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for &input in &self.inputs {
             let Source::Input(dims) = &self.value(input).source else { continue };
             for dim in dims {
                 if let Dim::Symbol(name) = dim
-                    && !self.bindings.contains_key(name)
                     && !names.contains(name)
                 {
                     names.push(name.clone());
                 }
             }
         }
+        names
+    }
+
+    /// Those that are not bound.
+    pub fn unbound(&self) -> Vec<String> {
+        let mut names = self.symbols();
+        names.retain(|name| !self.bindings.contains_key(name));
         names
     }
 }

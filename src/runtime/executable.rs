@@ -13,7 +13,7 @@ use crate::graph::Graph;
 use crate::ops::RunNumbers;
 use crate::plan::{MemoryReport, Options, Port, Program, Root};
 use crate::tensor::{ElementType, Tensor};
-use crate::{Result, bail, ensure, error, log, passes};
+use crate::{Result, bail, ensure, error, listed, log, passes};
 
 #[derive(Clone, Default)]
 pub struct CompileOptions {
@@ -479,7 +479,7 @@ fn fed_elements(extent: Option<(usize, usize)>, elements: usize) -> usize {
 }
 
 fn find(ports: &[Port], kind: &str, name: &str) -> Result<usize> {
-    let names = || ports.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
+    let names = || listed(&ports.iter().map(|p| p.name.as_str()).collect::<Vec<_>>());
     match ports.iter().position(|p| p.name == name) {
         Some(i) => Ok(i),
         None => bail!(InvalidArgument, "there is no {kind} \"{name}\"; there are: {}", names()),

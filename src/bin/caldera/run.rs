@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use caldera::formats::onnx::{Loaded, OnnxModel};
 use caldera::runtime::CompileOptions;
 use caldera::tensor::Tensor;
-use caldera::{Result, ensure, error};
+
+use caldera::{Result, ensure, error, listed};
 
 use crate::out::say;
 use crate::{runner, values};
@@ -52,12 +53,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     inputs.retain(|name, _| !bound.contains(name));
     for (name, _) in &targets {
         let known: Vec<&str> = graph.outputs().iter().map(|(name, _)| name.as_str()).collect();
-        ensure!(
-            known.contains(&name.as_str()),
-            InvalidArgument,
-            "the model has no output \"{name}\"; it has: {}",
-            known.join(", ")
-        );
+        ensure!(known.contains(&name.as_str()), InvalidArgument, "the model has no output \"{name}\"; it has: {}", listed(&known));
     }
     let device = runner::open(arguments.device.as_deref())?;
     let start = Instant::now();

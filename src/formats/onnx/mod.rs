@@ -27,7 +27,7 @@ use prost::bytes::Bytes;
 
 use crate::graph::Graph;
 use crate::tensor::Tensor;
-use crate::{Result, bail, ensure, error};
+use crate::{Result, bail, ensure, error, listed};
 
 pub use tensor::{read_tensor, write_tensor};
 pub use types::InputType;
@@ -108,7 +108,7 @@ impl OnnxModel {
     pub fn input_type(&self, name: &str) -> Result<InputType> {
         match self.graph_proto().inputs.iter().find(|input| input.name == name) {
             Some(input) => InputType::read(input),
-            None => bail!(InvalidArgument, "the model has no input \"{name}\"; it has: {}", self.all_input_names().join(", ")),
+            None => bail!(InvalidArgument, "the model has no input \"{name}\"; it has: {}", listed(&self.all_input_names())),
         }
     }
 
@@ -134,7 +134,7 @@ impl OnnxModel {
     pub fn check_symbol(&self, name: &str) -> Result<()> {
         let known = self.symbols()?;
         let is_known = known.iter().any(|s| s == name);
-        ensure!(is_known, InvalidArgument, "the model has no symbolic dimension \"{name}\"; it has: {}", known.join(", "));
+        ensure!(is_known, InvalidArgument, "the model has no symbolic dimension \"{name}\"; it has: {}", listed(&known));
         Ok(())
     }
 
