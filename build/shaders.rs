@@ -1,19 +1,24 @@
 //! Compiles every variant, in parallel and through a cache, and writes kernels.rs.
+//!
+//! A kernel that needs what lesser devices lack (PLAIN_WITHOUT) has a second, plain form beside it, of the same source: where it includes X.glsl
+//! and there is an X.plain.glsl, that is taken instead.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Write as _;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::pack::pack;
 use crate::reflect::{Reflection, reflect};
 use crate::variants::Variant;
 
 /// Changes when the options of the compiler do, so that no stale result is taken from the cache.
 const COMPILER_OPTIONS: &str = "shaderc 0.10, vulkan1.2, spirv1.5, v1";
+
+/// Capabilities that a plain form does without: subgroup arithmetic, shuffles, storage of 16 and of 8 bits.
+const PLAIN_WITHOUT: [u32; 5] = [63, 65, 66, 4433, 4448];
 
 pub fn compile(variants: &[Variant], out: &Path) {
     let cache = out.join("../../caldera-shader-cache");
@@ -41,16 +46,20 @@ pub fn compile(variants: &[Variant], out: &Path) {
 }
 
 /// The shader's text with the files it includes put in place, each once.
-fn source(path: &Path, seen: &mut Vec<PathBuf>) -> Result<String, String> {
+fn source(path: &Path, plain: bool, seen: &mut Vec<PathBuf>) -> Result<String, String> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let mut out = String::new();
     for (number, line) in text.lines().enumerate() {
         match line.trim().strip_prefix("#include \"").and_then(|rest| rest.strip_suffix('"')) {
             Some(name) => {
-                let included = Path::new("shaders").join(name);
+                let mut included = Path::new("shaders").join(name);
+                let replacement = included.with_extension("plain.glsl");
+                if plain && replacement.exists() {
+                    included = replacement;
+                }
                 if !seen.contains(&included) {
                     seen.push(included.clone());
-                    out += &source(&included, seen)?;
+                    out += &source(&included, plain, seen)?;
                     let _ = writeln!(out, "#line {}", number + 2);
                 }
             }
@@ -64,12 +73,28 @@ fn source(path: &Path, seen: &mut Vec<PathBuf>) -> Result<String, String> {
 struct Compiled {
     code: Vec<u32>,
     named: Vec<u32>,
+    /// The plain form, where there is one.
+    plain: Option<Box<Compiled>>,
 }
 
 fn one(compiler: &shaderc::Compiler, variant: &Variant, cache: &Path) -> Result<Compiled, String> {
-    let path = &variant.file;
-    let text = source(path, &mut Vec::new())?;
-    let mut defines: Vec<&(String, String)> = variant.defines.iter().collect();
+    let mut compiled = form(compiler, variant, None, cache)?;
+    if variant.plain && reflect(&compiled.code).capabilities.iter().any(|c| PLAIN_WITHOUT.contains(c)) {
+        let invocations = reflect(&compiled.named).local_size.iter().product();
+        let plain = form(compiler, variant, Some(invocations), cache)?;
+        if let Some(capability) = reflect(&plain.code).capabilities.iter().find(|c| PLAIN_WITHOUT.contains(c)) {
+            return Err(format!("{} ({}): the plain form needs capability {capability}", variant.file.display(), variant.name));
+        }
+        compiled.plain = Some(Box::new(plain));
+    }
+    Ok(compiled)
+}
+
+/// The variant, or with `plain`, the size of its workgroup, its plain form.
+fn form(compiler: &shaderc::Compiler, variant: &Variant, plain: Option<u32>, cache: &Path) -> Result<Compiled, String> {
+    let text = source(&variant.file, plain.is_some(), &mut Vec::new())?;
+    let invocations = plain.map(|n| ("INVOCATIONS".to_string(), format!("{n}u")));
+    let mut defines: Vec<&(String, String)> = variant.defines.iter().chain(&invocations).collect();
     defines.sort();
     defines.dedup();
     let (version, body) = text.split_once('\n').unwrap_or((&text, ""));
@@ -77,13 +102,13 @@ fn one(compiler: &shaderc::Compiler, variant: &Variant, cache: &Path) -> Result<
     let text = format!("{version}\n{lines}#line 2\n{body}");
     let named = stage(compiler, variant, &text, shaderc::OptimizationLevel::Zero, cache)?;
     if !variant.optimize {
-        return Ok(Compiled { code: named.clone(), named });
+        return Ok(Compiled { code: named.clone(), named, plain: None });
     }
     let code = stage(compiler, variant, &text, shaderc::OptimizationLevel::Performance, cache)?;
     if has_narrow_constants(&code) {
-        return Ok(Compiled { code: named.clone(), named });
+        return Ok(Compiled { code: named.clone(), named, plain: None });
     }
-    Ok(Compiled { code, named })
+    Ok(Compiled { code, named, plain: None })
 }
 
 /// True if there is a constant of 8 or 16 bits without the capability for such arithmetic. The optimiser makes them when it folds the
@@ -148,16 +173,19 @@ fn stage(
 fn write_kernels(variants: &[Variant], compiled: &BTreeMap<String, Compiled>, out: &Path) {
     let mut families: BTreeMap<&str, Vec<(usize, &Variant)>> = BTreeMap::new();
     let mut table = String::new();
-    let mut packed = Vec::new();
+    let (mut packed, mut plain_rows, mut plain_count) = (Vec::new(), String::new(), 0);
     for (index, variant) in variants.iter().enumerate() {
         families.entry(&variant.family).or_default().push((index, variant));
-        let Compiled { code, named } = &compiled[&variant.name];
-        let reflection = Reflection { capabilities: reflect(code).capabilities, ..reflect(named) };
-        let start = packed.len();
-        packed.extend(deflated(code));
-        table += &row(variant, &reflection, start..packed.len(), code.len());
+        let compiled = &compiled[&variant.name];
+        let plain = compiled.plain.as_ref().map(|plain| {
+            plain_rows += &row(&format!("{}_plain", variant.name), plain, None, &mut packed);
+            plain_count += 1;
+            variants.len() + plain_count - 1
+        });
+        table += &row(&variant.name, compiled, plain, &mut packed);
     }
-    let mut text = format!("pub(super) static KERNELS: [KernelInfo; {}] = [\n{table}];\n", variants.len());
+    let count = variants.len() + plain_count;
+    let mut text = format!("pub(super) static KERNELS: [KernelInfo; {count}] = [\n{table}{plain_rows}];\n");
     text += "pub(super) static SPIRV: &[u8] = include_bytes!(concat!(env!(\"OUT_DIR\"), \"/kernels.spv\"));\n";
     text += "/// One function a family: the kernel for the values of its axes, in the order of their names.\npub mod kernel {\nuse super::*;\n";
     for (family, members) in families {
@@ -177,14 +205,12 @@ fn write_kernels(variants: &[Variant], compiled: &BTreeMap<String, Compiled>, ou
     std::fs::write(out.join("kernels.rs"), text).expect("OUT_DIR is writable");
 }
 
-/// A kernel's code as a deflate stream: a fifth of its size.
-fn deflated(code: &[u32]) -> Vec<u8> {
-    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
-    let bytes: Vec<u8> = code.iter().flat_map(|w| w.to_le_bytes()).collect();
-    encoder.write_all(&bytes).and_then(|()| encoder.finish()).expect("memory takes all that is written")
-}
-
-fn row(variant: &Variant, r: &Reflection, packed: Range<usize>, words: usize) -> String {
+/// The row of a kernel in the table, `plain` being the place of its plain form; its code goes to `packed`.
+fn row(name: &str, kernel: &Compiled, plain: Option<usize>, packed: &mut Vec<u8>) -> String {
+    let r = Reflection { capabilities: reflect(&kernel.code).capabilities, ..reflect(&kernel.named) };
+    let (start, words) = (packed.len(), kernel.code.len());
+    packed.extend(pack(&kernel.code));
+    let packed = start..packed.len();
     let push: String = r
         .push
         .iter()
@@ -192,7 +218,7 @@ fn row(variant: &Variant, r: &Reflection, packed: Range<usize>, words: usize) ->
         .collect();
     let spec: String = r.spec.iter().map(|(name, id)| format!("({name:?}, {id}), ")).collect();
     format!(
-        "    KernelInfo {{ name: {:?}, packed: {packed:?}, words: {words}, push: &[{push}], spec: &[{spec}], local_size: {:?}, capabilities: &{:?} }},\n",
-        variant.name, r.local_size, r.capabilities
+        "    KernelInfo {{ name: {name:?}, packed: {packed:?}, words: {words}, push: &[{push}], spec: &[{spec}], local_size: {:?}, capabilities: &{:?}, plain: {plain:?} }},\n",
+        r.local_size, r.capabilities
     )
 }

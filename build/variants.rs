@@ -3,7 +3,8 @@
 //! One table a kernel family. A key in capitals is an axis: there is a kernel for every combination of the values of its
 //! axes. A value that names an element type gives the shader that type under the axis' name (`T_load`, `T_store`,
 //! `T_compute`, `T_BYTES`, `USE_f16`, ...); any value gives `AXIS_value` = 1. Lower-case keys are settings: `file` (default: the
-//! family's name), `optimize` (default true), `defines`, `needs`.
+//! family's name), `optimize` (default true), `defines`, `plain` (which values of an axis
+//! lesser devices have a form of, see shaders.rs; default: all).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,8 @@ pub struct Variant {
     pub name: String,
     pub file: PathBuf,
     pub optimize: bool,
+    /// Whether lesser devices have a plain form of it (shaders.rs).
+    pub plain: bool,
     /// Lines put before the shader's own text.
     pub defines: Vec<(String, String)>,
 }
@@ -88,11 +91,12 @@ pub fn read(shaders: &Path) -> Vec<Variant> {
 
 fn family_variants(folder: &Path, family: &str, settings: BTreeMap<String, Setting>) -> Vec<Variant> {
     let mut axes: Vec<(String, Vec<String>)> = Vec::new();
-    let (mut file, mut optimize, mut fixed) = (format!("{family}.comp"), true, Vec::new());
+    let (mut file, mut optimize, mut plain, mut fixed) = (format!("{family}.comp"), true, None, Vec::new());
     for (key, setting) in settings {
         match (key.as_str(), setting) {
             ("file", Setting::Text(name)) => file = name,
             ("optimize", Setting::Flag(flag)) => optimize = flag,
+            ("plain", Setting::List(values)) => plain = Some(values),
             ("defines", Setting::Defines(map)) => fixed.extend(map),
             (_, Setting::List(values)) if key.chars().all(|c| c.is_ascii_uppercase() || c == '_') => {
                 axes.push((key, values.iter().flat_map(|v| expand(v)).collect()));
@@ -122,8 +126,9 @@ fn family_variants(folder: &Path, family: &str, settings: BTreeMap<String, Setti
                     defines.push((format!("{axis}_BYTES"), format!("{bytes}u")));
                 }
             }
+            let plain = plain.as_ref().is_none_or(|list| values.iter().any(|v| list.contains(v)));
             let name = [&[family.to_string()], values.as_slice()].concat().join("_");
-            Variant { family: family.to_string(), values, name, file: folder.join(&file), optimize, defines }
+            Variant { family: family.to_string(), values, name, file: folder.join(&file), optimize, plain, defines }
         })
         .collect()
 }

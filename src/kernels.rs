@@ -1,6 +1,7 @@
 //! The compiled kernels, and what a device must offer to run them. Made by build.rs from shaders/.
 
-use std::io::Read as _;
+mod unpack;
+
 use std::ops::Range;
 
 use crate::{Result, bail};
@@ -29,7 +30,7 @@ pub struct PushMember {
 /// What the host knows of a kernel, read from its SPIR-V.
 pub struct KernelInfo {
     pub name: &'static str,
-    /// Where in `SPIRV` its code is, as a deflate stream.
+    /// Where in `SPIRV` its code is (unpack.rs).
     packed: Range<usize>,
     words: usize,
     pub push: &'static [PushMember],
@@ -38,6 +39,8 @@ pub struct KernelInfo {
     pub local_size: [u32; 3],
     /// SPIR-V capabilities: the device features it needs.
     pub capabilities: &'static [u32],
+    /// The kernel that does the same without subgroup arithmetic, shuffles and storage of less than 32 bits, where this one needs any.
+    plain: Option<u16>,
 }
 
 impl Kernel {
@@ -57,10 +60,7 @@ impl Kernel {
 
 impl KernelInfo {
     pub fn spirv(&self) -> Vec<u32> {
-        let mut code = vec![0u32; self.words];
-        let mut decoder = flate2::read::DeflateDecoder::new(&SPIRV[self.packed.clone()]);
-        decoder.read_exact(bytemuck::cast_slice_mut(&mut code)).expect("build.rs wrote so many words");
-        code
+        unpack::unpack(&SPIRV[self.packed.clone()], self.words)
     }
 
     pub fn push_bytes(&self) -> usize {
@@ -141,6 +141,14 @@ const CAPABILITY_NAMES: &[(u32, &str)] = &[
 const ALWAYS: &[u32] = &[0, 1, 50, 56];
 
 impl Caps {
+    /// The kernel itself, or its plain form where the device lacks what it needs.
+    pub fn fitting(&self, kernel: Kernel) -> Kernel {
+        match (self.missing(kernel), kernel.info().plain) {
+            (Some(_), Some(plain)) => Kernel(plain),
+            _ => kernel,
+        }
+    }
+
     /// The name of a feature that the kernel needs and the device lacks.
     pub fn missing(&self, kernel: Kernel) -> Option<&'static str> {
         let need = kernel.info().capabilities.iter().find(|c| !ALWAYS.contains(c) && !self.capabilities.contains(c))?;

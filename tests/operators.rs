@@ -1,6 +1,7 @@
 //! Every case of the operator table: the Vulkan device against the references.
 //!
-//! `cargo test --release --test operators -- [FILTER..] [--device NAME] [--time]` runs the cases whose title holds a FILTER.
+//! `cargo test --release --test operators -- [FILTER..] [--device NAME] [--mask NAMES] [--subgroup N] [--every N] [--time]` runs the cases whose title
+//! holds a FILTER, with some features of the device hidden (CALDERA_MASK, CALDERA_SUBGROUP say the same), and with --every only the first of each N.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -11,25 +12,29 @@ use caldera::Result;
 use caldera::graph::{Dim, Graph};
 use caldera::ops::compare::{Rule, compare};
 use caldera::ops::{Case, Inputs, Reference, RunNumbers, table};
-use caldera::runtime::{Buffer, CompileOptions, Device, DeviceOptions, Executable, Select};
+use caldera::runtime::{Buffer, CompileOptions, Device, DeviceOptions, Executable, Masks, Select};
 use caldera::tensor::{Tensor, TensorType};
 
 fn main() -> ExitCode {
     let (mut filters, mut device, mut timed) = (Vec::new(), None, false);
+    let (mut masks, mut subgroup, mut every) = (Masks::default(), None, 1usize);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--device" => device = arguments.next(),
+            "--mask" => masks = Masks::from_text(&arguments.next().expect("--mask takes names")).expect("--mask names features"),
+            "--subgroup" => subgroup = Some(arguments.next().and_then(|n| n.parse().ok()).expect("--subgroup takes a number")),
+            "--every" => every = arguments.next().and_then(|n| n.parse().ok()).filter(|&n| n > 0).expect("--every takes a number"),
             "--time" => timed = true,
             other if other.starts_with("--") => {}
             _ => filters.push(argument),
         }
     }
     let select = device.as_deref().map_or(Select::Best, |d| Select::from_text(d).expect("--device names a device"));
-    let device =
-        Device::open(&DeviceOptions { select, allow_software: true, ..DeviceOptions::default() }).expect("a Vulkan device");
-    println!("device: {}", device.info().name);
-    let (mut passed, mut failed) = (0, 0);
+    let device = Device::open(&DeviceOptions { select, masks, subgroup, allow_software: true, ..DeviceOptions::default() })
+        .expect("a Vulkan device");
+    println!("device: {}, which has {}", device.info().name, device.info().features.join(", "));
+    let (mut passed, mut failed, mut number) = (0, 0, 0usize);
     for entry in table() {
         let start = Instant::now();
         let cases = (entry.cases)();
@@ -37,6 +42,10 @@ fn main() -> ExitCode {
         for case in cases {
             let title = case.title();
             if !filters.is_empty() && !filters.iter().any(|f| title.contains(f.as_str())) {
+                continue;
+            }
+            number += 1;
+            if !(number - 1).is_multiple_of(every) {
                 continue;
             }
             let begun = Instant::now();

@@ -11,8 +11,7 @@ layout(constant_id = 0) const uint LANES = 256u; // a power of two, at most GROU
 layout(constant_id = 1) const uint HELD = 1u;    // steps that an invocation keeps in registers, where the shader does, up to MOST_HELD
 
 #include "common/piece.glsl"
-
-#extension GL_KHR_shader_subgroup_shuffle : require
+#include "common/subgroup.glsl"
 
 #define X T_compute
 

@@ -2,6 +2,8 @@
 //
 // The order of the additions depends only on the subgroup size: the same device gives the same bits each time.
 
+#include "common/subgroup.glsl"
+
 shared float reduce_partial[256];
 
 #define REDUCE(name, type, partial, subgroup_op, combine)                                                                        \

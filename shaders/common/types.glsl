@@ -15,7 +15,6 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float64 : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_basic : require
-#extension GL_KHR_shader_subgroup_arithmetic : require
 
 // SignedZeroInfNanPreserve for 32-bit floats: NaN, infinities and -0 mean something here.
 spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4466], 4461, 32);
@@ -78,32 +77,7 @@ void store_i32(uvec2 base, uint i, int v) { ref_i32(base).v[i] = v; }
 uint load_u32(uvec2 base, uint i) { return ref_u32(base).v[i]; }
 void store_u32(uvec2 base, uint i, uint v) { ref_u32(base).v[i] = v; }
 
-#if defined(USE_f16) || defined(USE_bf16) || defined(USE_u16)
-layout(buffer_reference, scalar, buffer_reference_align = 2) buffer ref_u16 { uint16_t v[]; };
-uint load_u16(uvec2 base, uint i) { return uint(ref_u16(base).v[i]); }
-void store_u16(uvec2 base, uint i, uint v) { ref_u16(base).v[i] = uint16_t(v); }
-float load_f16(uvec2 base, uint i) { return f16_to_f32(load_u16(base, i)); }
-void store_f16(uvec2 base, uint i, float v) { store_u16(base, i, f32_to_f16(v)); }
-float load_bf16(uvec2 base, uint i) { return bf16_to_f32(load_u16(base, i)); }
-void store_bf16(uvec2 base, uint i, float v) { store_u16(base, i, f32_to_bf16(v)); }
-#endif
-#ifdef USE_i16
-layout(buffer_reference, scalar, buffer_reference_align = 2) buffer ref_i16 { int16_t v[]; };
-int load_i16(uvec2 base, uint i) { return int(ref_i16(base).v[i]); }
-void store_i16(uvec2 base, uint i, int v) { ref_i16(base).v[i] = int16_t(v); }
-#endif
-#if defined(USE_u8) || defined(USE_bool)
-layout(buffer_reference, scalar, buffer_reference_align = 1) buffer ref_u8 { uint8_t v[]; };
-uint load_u8(uvec2 base, uint i) { return uint(ref_u8(base).v[i]); }
-void store_u8(uvec2 base, uint i, uint v) { ref_u8(base).v[i] = uint8_t(v); }
-uint load_bool(uvec2 base, uint i) { return load_u8(base, i); }
-void store_bool(uvec2 base, uint i, uint v) { store_u8(base, i, v); }
-#endif
-#ifdef USE_i8
-layout(buffer_reference, scalar, buffer_reference_align = 1) buffer ref_i8 { int8_t v[]; };
-int load_i8(uvec2 base, uint i) { return int(ref_i8(base).v[i]); }
-void store_i8(uvec2 base, uint i, int v) { ref_i8(base).v[i] = int8_t(v); }
-#endif
+#include "common/narrow.glsl"
 #ifdef USE_f64
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer ref_f64 { double v[]; };
 double load_f64(uvec2 base, uint i) { return ref_f64(base).v[i]; }

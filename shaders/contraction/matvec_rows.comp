@@ -5,6 +5,7 @@
 // Push and specialization constants: product.glsl; M is p.m. A workgroup covers LINES columns of one batch and one part of k.
 #include "contraction/product.glsl"
 #include "contraction/vector16.glsl"
+#include "common/subgroup.glsl"
 
 layout(local_size_x = 128) in;
 layout(constant_id = 11) const uint M = 1u;     // rows of A, 1 to 8

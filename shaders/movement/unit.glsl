@@ -2,35 +2,32 @@
 // division by numbers known at compile. Include it after common/types.glsl.
 
 #if defined(UNIT_b1)
-layout(buffer_reference, scalar, buffer_reference_align = 1) buffer ref_unit { uint8_t v[]; };
 #define UNIT uint
-#define UNIT_STORED uint8_t
 #define UNIT_BYTES 1u
+#define load_unit load_u8
+#define store_unit store_u8
 #elif defined(UNIT_b2)
-layout(buffer_reference, scalar, buffer_reference_align = 2) buffer ref_unit { uint16_t v[]; };
 #define UNIT uint
-#define UNIT_STORED uint16_t
 #define UNIT_BYTES 2u
+#define load_unit load_u16
+#define store_unit store_u16
 #elif defined(UNIT_b4)
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer ref_unit { uint v[]; };
 #define UNIT uint
-#define UNIT_STORED uint
 #define UNIT_BYTES 4u
 #elif defined(UNIT_b8)
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer ref_unit { uvec2 v[]; };
 #define UNIT uvec2
-#define UNIT_STORED uvec2
 #define UNIT_BYTES 8u
 #elif defined(UNIT_b16)
 layout(buffer_reference, scalar, buffer_reference_align = 16) buffer ref_unit { uvec4 v[]; };
 #define UNIT uvec4
-#define UNIT_STORED uvec4
 #define UNIT_BYTES 16u
 #endif
 
-#ifdef UNIT
-UNIT load_unit(uvec2 base, uint i) { return UNIT(ref_unit(base).v[i]); }
-void store_unit(uvec2 base, uint i, UNIT v) { ref_unit(base).v[i] = UNIT_STORED(v); }
+#if defined(UNIT) && !defined(load_unit)
+UNIT load_unit(uvec2 base, uint i) { return ref_unit(base).v[i]; }
+void store_unit(uvec2 base, uint i, UNIT v) { ref_unit(base).v[i] = v; }
 #endif
 
 // a + b in 64 bits; b may be negative.

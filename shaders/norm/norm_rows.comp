@@ -8,6 +8,7 @@
 // Means are of two passes, the second of which corrects the first: a row of 1e4 and tiny differences keeps its digits. Rows whose squares leave
 // the range of floats are scaled by a power of two first.
 #include "common/types.glsl"
+#include "common/subgroup.glsl"
 #include "common/piece.glsl"
 
 layout(local_size_x = 256) in;

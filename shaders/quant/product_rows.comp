@@ -9,6 +9,7 @@
 // rounded weights. Sums are f32 (f64 for T f64).
 // A workgroup covers 128 / LANES teams. LANES is at least the subgroup's size. Limits: n < 2^28, bytes of a row of w < 2^32.
 #include "quant/real.glsl"
+#include "common/subgroup.glsl"
 #include "common/run_state.glsl"
 #include "quant/decode.glsl"
 #include "quant/index.glsl"

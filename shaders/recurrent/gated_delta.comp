@@ -6,8 +6,8 @@
 // The columns of S do not meet: a workgroup does 128 / LANES of them of one head, LANES lanes a column. With HELD > 0 a lane keeps 4 * HELD
 // states in registers, and STEPS steps of q, k and g are read into shared memory. With HELD 0 the states lie in scratch (as wide as the
 // sums; for each workgroup and each LANES rows of S 128 of them), for any n.
-#extension GL_KHR_shader_subgroup_shuffle : require
 #include "common/types.glsl"
+#include "common/subgroup.glsl"
 #include "common/math.glsl"
 
 layout(local_size_x = 128) in;

@@ -3,8 +3,8 @@
 // states in shared memory. Tensors as in network_step.comp, but that the states come from h0, c0 and end in h_last, c_last, all
 // [directions, batch, hidden].
 // In a step 4 lanes do the product of one row of w with the states, then each invocation finishes one unit.
-#extension GL_KHR_shader_subgroup_shuffle : require
 #include "common/types.glsl"
+#include "common/subgroup.glsl"
 #include "common/math.glsl"
 #include "recurrent/cell.glsl"
 

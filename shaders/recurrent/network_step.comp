@@ -7,6 +7,7 @@
 // slot of step + 1.
 // A workgroup does UNITS units of ITEMS items of one direction; a subgroup takes one unit after another, its lanes along the states.
 #include "common/types.glsl"
+#include "common/subgroup.glsl"
 #include "common/math.glsl"
 #include "recurrent/cell.glsl"
 
@@ -140,9 +141,9 @@ void main() {
     uint time = direction == 0u || !counts ? p.step : length - 1u - p.step;
     uvec2 products = advance(p.products, item * p.steps + time, p.directions * GATES * p.hidden * X_BYTES);
     uvec2 from = slot(CELL == GRU_NEW ? 2u : p.step & 1u);
-    for (uint u = gl_SubgroupID; u < UNITS; u += gl_NumSubgroups) {
-        uint unit = tile * UNITS + u;
-        if (unit >= p.hidden) break;
+    // All subgroups go the same number of rounds: in the plain form their lanes meet at barriers.
+    for (uint round = 0u; round < UNITS; round += gl_NumSubgroups) {
+        uint u = round + gl_SubgroupID, place = tile * UNITS + u, unit = min(place, p.hidden - 1u);
         Given v = given(products, resolve(p.bias), resolve(p.bias_h), resolve(p.peepholes), direction, p.hidden, unit);
         X own[4];
         [[unroll]] for (uint i = 0u; i < 4u * ITEMS; ++i) sums[i] = X(0);
@@ -154,6 +155,6 @@ void main() {
                 if (lane == b) own[g] = total;
             }
         }
-        if (lane < items) finish(lane, unit, v, own, counts, time);
+        if (u < UNITS && place < p.hidden && lane < items) finish(lane, unit, v, own, counts, time);
     }
 }

@@ -4,8 +4,8 @@
 // split of the keys, 64 at a time: four lanes a key make the scores, then each invocation adds a column of 16 bytes of the values.
 // Work follows the valid keys: splits beyond them end at once. Limits: head sizes up to 512.
 // Workgroups: row blocks x splits x kv heads x batch, row blocks innermost.
-#extension GL_KHR_shader_subgroup_shuffle : require
 #include "transformer/attention.glsl"
+#include "common/subgroup.glsl"
 
 layout(local_size_x = 128) in;
 layout(constant_id = 0) const uint ROWS = 1u; // 1, 2, 4 or 8

@@ -4,8 +4,8 @@
 // 8 rows x 4 keys (rows y + 8i, keys x + 16j of its place x, y) and the sums of 8 rows x COLUMNS/16 columns. Slices of 16 elements of queries
 // and keys, then of the values, go through shared memory as f32. Limits: at most 32 KiB of shared memory.
 // Workgroups: column blocks x splits x kv heads x batch x row tiles, the last tiles, which see most keys, first.
-#extension GL_KHR_shader_subgroup_shuffle : require
 #include "transformer/attention.glsl"
+#include "common/subgroup.glsl"
 
 #ifdef WIDTH_wide
 #define COLUMNS 128u

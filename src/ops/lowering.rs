@@ -143,6 +143,7 @@ impl<'a> Lowering<'a> {
     }
 
     pub fn dispatch(&mut self, kernel: Kernel) -> DispatchBuilder<'_> {
+        let kernel = self.caps.fitting(kernel);
         let info = kernel.info();
         DispatchBuilder {
             max_groups: self.caps.max_groups,

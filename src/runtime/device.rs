@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, Weak};
 
 use crate::log::{self, Level};
-use crate::vulkan::{self, DeviceKind, Faults, Instance, Masks, PhysicalDevice, Transfer};
+use crate::vulkan::{self, DeviceKind, Faults, Features, Instance, Masks, PhysicalDevice, Transfer};
 use crate::{Error, Result, bail, error};
 
 /// What a device is. The numbers are part of the C ABI.
@@ -74,8 +74,10 @@ pub struct DeviceOptions {
     pub allow_cpu: bool,
     /// Validation layers; what they say goes to the log.
     pub validation: bool,
-    /// Features to treat as absent, for tests.
+    /// Features to treat as absent, for tests. CALDERA_MASK (names, separated by commas) adds to them.
     pub masks: Masks,
+    /// The size of subgroups, where the driver can be asked for another than its own, for tests. CALDERA_SUBGROUP says the same.
+    pub subgroup: Option<u32>,
     /// Calls of the driver that fail, for tests. CALDERA_FAULT says the same.
     pub faults: Option<Arc<Faults>>,
 }
@@ -123,9 +125,9 @@ fn cpu_info() -> DeviceInfo {
     }
 }
 
-fn describe(device: &PhysicalDevice) -> DeviceInfo {
-    let f = &device.features;
-    let features = [
+/// What `DeviceInfo` says of features.
+fn feature_names(f: &Features) -> Vec<&'static str> {
+    let known = [
         (f.float16, "float16"),
         (f.float64, "float64"),
         (f.int64, "int64"),
@@ -134,9 +136,14 @@ fn describe(device: &PhysicalDevice) -> DeviceInfo {
         (f.storage8, "storage8"),
         (f.integer_dot_product, "integer_dot_product"),
         (f.subgroup_arithmetic, "subgroup_arithmetic"),
+        (f.subgroup_shuffle, "subgroup_shuffle"),
         (f.subgroup_size_control, "subgroup_size_control"),
         (f.cooperative_matrix, "cooperative_matrix"),
     ];
+    known.into_iter().filter(|f| f.0).map(|f| f.1).collect()
+}
+
+fn describe(device: &PhysicalDevice) -> DeviceInfo {
     let v = device.api_version;
     DeviceInfo {
         kind: match device.kind {
@@ -151,8 +158,8 @@ fn describe(device: &PhysicalDevice) -> DeviceInfo {
         driver: device.driver.clone(),
         memory: device.memory,
         api_version: ((v >> 22) & 0x7f, (v >> 12) & 0x3ff, v & 0xfff),
-        features: features.into_iter().filter(|f| f.0).map(|f| f.1).collect(),
-        unusable: f.missing_essential().map(|missing| format!("lacks {missing}")),
+        features: feature_names(&device.features),
+        unusable: device.features.missing_essential().map(|missing| format!("lacks {missing}")),
     }
 }
 
@@ -218,16 +225,19 @@ impl Device {
             let why = problem.map_or(String::new(), |e| format!(" ({e})"));
             bail!(NoDevice, "no device fits {select}{why}; there are {}", names.join(", "));
         };
+        let mut info = info.clone();
         let backend = match physical {
             None => Backend::Cpu,
             Some(physical) => {
-                let device = vulkan::Device::open(&instance?, physical.clone(), options.masks, faults(options)?)?;
+                let device =
+                    vulkan::Device::open(&instance?, physical.clone(), masks(options)?, subgroup(options)?, faults(options)?)?;
                 let transfer = Transfer::new(&device)?;
+                info.features = feature_names(device.features());
                 Backend::Vulkan(Vulkan { device, transfer })
             }
         };
         log::log(Level::Info, &format!("opened device \"{}\"", info.name));
-        Ok(Arc::new(Device { info: info.clone(), backend }))
+        Ok(Arc::new(Device { info, backend }))
     }
 
     pub fn info(&self) -> &DeviceInfo {
@@ -288,6 +298,21 @@ impl Device {
             log::log(Level::Warning, "the pipeline cache is of another device or driver, or came too late: ignored");
         }
         Ok(())
+    }
+}
+
+fn masks(options: &DeviceOptions) -> Result<Masks> {
+    let named = std::env::var("CALDERA_MASK").map_or(Ok(Masks::default()), |text| Masks::from_text(&text))?;
+    Ok(options.masks.with(named))
+}
+
+fn subgroup(options: &DeviceOptions) -> Result<Option<u32>> {
+    match (options.subgroup, std::env::var("CALDERA_SUBGROUP")) {
+        (None, Ok(text)) if !text.is_empty() => match text.parse() {
+            Ok(size) => Ok(Some(size)),
+            Err(_) => bail!(InvalidArgument, "CALDERA_SUBGROUP: \"{text}\" is no number"),
+        },
+        (given, _) => Ok(given),
     }
 }
 

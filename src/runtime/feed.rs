@@ -21,7 +21,7 @@ impl DeviceCopy {
         let block = VulkanBuffer::new(device, "a feed's parameters", 40, MemoryKind::Upload)?;
         let at = |i: u64| (block.address() + 8 * i) | INDIRECT;
         let push: Vec<u8> = [at(3), at(4), block.address()].iter().flat_map(|a| a.to_le_bytes()).collect();
-        let key = PipelineKey { kernel: copy_kernel(unit)?, spec: Vec::new() };
+        let key = PipelineKey { kernel: device.caps().fitting(copy_kernel(unit)?), spec: Vec::new() };
         let groups = most.div_ceil(COPY_BYTES_PER_GROUP).max(1);
         let max = device.caps().max_groups[0] as usize;
         let y = groups.div_ceil(max);

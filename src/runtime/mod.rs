@@ -16,4 +16,4 @@ pub use executable::{CompileOptions, Executable, Stats};
 pub use profile::{NodeTime, Profile};
 pub use weights::Weights;
 
-pub use crate::vulkan::{Countdown, Faults};
+pub use crate::vulkan::{Countdown, Faults, Masks};

@@ -4,6 +4,7 @@ use ash::vk;
 
 use super::bfloat16;
 use crate::kernels::{Caps, CoopShape};
+use crate::{Result, bail};
 
 /// How a device is attached. The order is that of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,25 +46,53 @@ pub struct Features {
 /// Features to hide, so that the paths of lesser devices can be tested.
 pub type Masks = Features;
 
+/// The features that can be hidden, by name.
+type Flag = fn(&mut Features) -> &mut bool;
+const MASKS: [(&str, Flag); 13] = [
+    ("int64", |f| &mut f.int64),
+    ("float64", |f| &mut f.float64),
+    ("int16", |f| &mut f.int16),
+    ("float16", |f| &mut f.float16),
+    ("int8", |f| &mut f.int8),
+    ("storage16", |f| &mut f.storage16),
+    ("storage8", |f| &mut f.storage8),
+    ("integer_dot_product", |f| &mut f.integer_dot_product),
+    ("subgroup_arithmetic", |f| &mut f.subgroup_arithmetic),
+    ("subgroup_shuffle", |f| &mut f.subgroup_shuffle),
+    ("subgroup_vote_ballot", |f| &mut f.subgroup_vote_ballot),
+    ("cooperative_matrix", |f| &mut f.cooperative_matrix),
+    ("bfloat16", |f| &mut f.bfloat16),
+];
+
 impl Features {
-    /// Those of `self` that `hidden` does not name.
-    fn without(self, hidden: Masks) -> Self {
-        Self {
-            int64: self.int64 && !hidden.int64,
-            float64: self.float64 && !hidden.float64,
-            int16: self.int16 && !hidden.int16,
-            float16: self.float16 && !hidden.float16,
-            int8: self.int8 && !hidden.int8,
-            storage16: self.storage16 && !hidden.storage16,
-            storage8: self.storage8 && !hidden.storage8,
-            integer_dot_product: self.integer_dot_product && !hidden.integer_dot_product,
-            subgroup_arithmetic: self.subgroup_arithmetic && !hidden.subgroup_arithmetic,
-            subgroup_shuffle: self.subgroup_shuffle && !hidden.subgroup_shuffle,
-            subgroup_vote_ballot: self.subgroup_vote_ballot && !hidden.subgroup_vote_ballot,
-            cooperative_matrix: self.cooperative_matrix && !hidden.cooperative_matrix,
-            bfloat16: self.bfloat16 && !hidden.bfloat16 && !hidden.cooperative_matrix,
-            ..self
+    /// Features by name, separated by commas: "storage16,subgroup_arithmetic".
+    pub fn from_text(text: &str) -> Result<Masks> {
+        let mut masks = Masks::default();
+        for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            let Some((_, flag)) = MASKS.iter().find(|row| row.0 == name) else {
+                let names: Vec<&str> = MASKS.iter().map(|row| row.0).collect();
+                bail!(InvalidArgument, "there is no feature \"{name}\" to hide; there are {}", names.join(", "));
+            };
+            *flag(&mut masks) = true;
         }
+        Ok(masks)
+    }
+
+    /// Those that either names.
+    pub fn with(mut self, mut more: Masks) -> Masks {
+        for (_, flag) in MASKS {
+            *flag(&mut self) |= *flag(&mut more);
+        }
+        self
+    }
+
+    /// Those of `self` that `hidden` does not name.
+    pub fn without(mut self, mut hidden: Masks) -> Self {
+        for (_, flag) in MASKS {
+            *flag(&mut self) &= !*flag(&mut hidden);
+        }
+        self.bfloat16 &= !hidden.cooperative_matrix;
+        self
     }
 
     /// What Caldera cannot run without, if it is missing.
@@ -129,19 +158,40 @@ pub struct PhysicalDevice {
     pub(super) queue_family: Option<u32>,
     pub features: Features,
     limits: Caps,
+    /// Smallest and largest subgroup that a pipeline can be asked for; none where it cannot.
+    subgroups: Option<[u32; 2]>,
     pub(super) extensions: Vec<&'static std::ffi::CStr>,
 }
 
 impl PhysicalDevice {
-    /// What kernels see of the device with some features hidden.
-    pub fn caps(&self, hidden: Masks) -> (Features, Caps) {
+    /// What kernels see of the device with some features hidden, and subgroups of another size than the driver's own.
+    pub fn caps(&self, hidden: Masks, subgroup: Option<u32>) -> Result<(Features, Caps)> {
         let features = self.features.without(hidden);
         let mut caps = self.limits.clone();
+        if let Some(size) = subgroup.filter(|&size| size != caps.subgroup_size) {
+            match self.subgroups {
+                Some([least, most]) if size.is_power_of_two() && (least..=most).contains(&size) => caps.subgroup_size = size,
+                Some([least, most]) => {
+                    bail!(Unsupported, "device \"{}\" has no subgroups of {size}, only of {least} to {most}", self.name)
+                }
+                None => bail!(
+                    Unsupported,
+                    "device \"{}\" cannot be asked for subgroups of {size}: it has {}",
+                    self.name,
+                    caps.subgroup_size
+                ),
+            }
+        }
         caps.capabilities = features.capabilities();
         if !features.cooperative_matrix {
             caps.coop.clear();
         }
-        (features, caps)
+        Ok((features, caps))
+    }
+
+    /// The size of subgroups to ask for, where it is not the driver's own.
+    pub(super) fn required_subgroup(&self, caps: &Caps) -> Option<u32> {
+        (caps.subgroup_size != self.limits.subgroup_size).then_some(caps.subgroup_size)
     }
 
     /// True if this pipeline cache was saved by this very device and driver (header of VkPipelineCacheHeaderVersionOne).
@@ -161,12 +211,14 @@ impl PhysicalDevice {
         let mut subgroup = vk::PhysicalDeviceSubgroupProperties::default();
         let mut maintenance = vk::PhysicalDeviceMaintenance3Properties::default();
         let mut controls = vk::PhysicalDeviceFloatControlsProperties::default();
+        let mut sizes = vk::PhysicalDeviceSubgroupSizeControlProperties::default();
         let mut properties = vk::PhysicalDeviceProperties2::default()
             .push_next(&mut driver)
             .push_next(&mut id)
             .push_next(&mut subgroup)
             .push_next(&mut maintenance)
-            .push_next(&mut controls);
+            .push_next(&mut controls)
+            .push_next(&mut sizes);
         // SAFETY: the handle is of this instance; the chain is made of structs of Vulkan 1.2, which `missing` versions ignore.
         unsafe { instance.get_physical_device_properties2(handle, &mut properties) };
         let base = properties.properties;
@@ -184,7 +236,7 @@ impl PhysicalDevice {
             vk::PhysicalDeviceType::CPU => DeviceKind::Software,
             _ => DeviceKind::Other,
         };
-        let text = |s: Result<&std::ffi::CStr, std::ffi::FromBytesUntilNulError>| {
+        let text = |s: std::result::Result<&std::ffi::CStr, std::ffi::FromBytesUntilNulError>| {
             s.map(|s| s.to_string_lossy().into_owned()).unwrap_or_default()
         };
         let queue_family = pick_queue_family(&families);
@@ -206,6 +258,9 @@ impl PhysicalDevice {
             max_push_constants: limits.max_push_constants_size,
             queue_family,
             features,
+            subgroups: (features.subgroup_size_control
+                && sizes.required_subgroup_size_stages.contains(vk::ShaderStageFlags::COMPUTE))
+            .then_some([sizes.min_subgroup_size, sizes.max_subgroup_size]),
             limits: Caps {
                 subgroup_size: subgroup.subgroup_size,
                 max_groups: limits.max_compute_work_group_count,

@@ -30,14 +30,16 @@ pub struct Device {
 }
 
 impl Device {
-    /// Opens a device. `hidden` features are treated as absent; `faults` makes calls of it fail.
+    /// Opens a device. `hidden` features are treated as absent; `subgroup` is the size of subgroups, if not the driver's own; `faults` makes
+    /// calls of it fail.
     pub fn open(
         instance: &Arc<Instance>,
         physical: PhysicalDevice,
         hidden: Masks,
+        subgroup: Option<u32>,
         faults: Option<Arc<Faults>>,
     ) -> Result<Arc<Self>> {
-        let (features, caps) = physical.caps(hidden);
+        let (features, caps) = physical.caps(hidden, subgroup)?;
         if let Some(missing) = features.missing_essential() {
             bail!(Unsupported, "device \"{}\" lacks {missing}", physical.name);
         }
@@ -67,7 +69,7 @@ impl Device {
                 return Err(error!(Internal, "the memory allocator did not start: {e}"));
             }
         };
-        let pipelines = Pipelines::new(features.full_subgroups);
+        let pipelines = Pipelines::new(features.full_subgroups, physical.required_subgroup(&caps));
         Ok(Arc::new(Self {
             raw,
             physical,
@@ -196,6 +198,7 @@ fn create(instance: &Instance, physical: &PhysicalDevice, f: &Features, family: 
     let wanted = |name: &std::ffi::CStr| match name {
         _ if name == ash::khr::cooperative_matrix::NAME => f.cooperative_matrix,
         _ if name == bfloat16::NAME => f.bfloat16,
+        _ if name == ash::khr::shader_integer_dot_product::NAME && !f.integer_dot_product => false,
         _ => physical.api_version < vk::API_VERSION_1_3,
     };
     let extensions: Vec<_> = physical.extensions.iter().filter(|name| wanted(name)).map(|name| name.as_ptr()).collect();

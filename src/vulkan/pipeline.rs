@@ -8,7 +8,7 @@ use ash::vk;
 use super::device::Device;
 use super::failed;
 use crate::kernels::Kernel;
-use crate::{Result, error};
+use crate::{Result, bail, error};
 
 /// Every pipeline has one layout: this many bytes of push constants and no descriptors.
 pub const PUSH_BYTES: u32 = 128;
@@ -25,6 +25,8 @@ pub struct Pipelines {
     map: RwLock<HashMap<PipelineKey, vk::Pipeline>>,
     shared: Mutex<Option<Shared>>,
     full_subgroups: bool,
+    /// The size of subgroups, where it is not the driver's own.
+    subgroup: Option<u32>,
 }
 
 #[derive(Clone, Copy)]
@@ -34,8 +36,8 @@ struct Shared {
 }
 
 impl Pipelines {
-    pub fn new(full_subgroups: bool) -> Self {
-        Self { map: RwLock::default(), shared: Mutex::new(None), full_subgroups }
+    pub fn new(full_subgroups: bool, subgroup: Option<u32>) -> Self {
+        Self { map: RwLock::default(), shared: Mutex::new(None), full_subgroups, subgroup }
     }
 
     fn shared(&self, device: &ash::Device, blob: &[u8]) -> Result<Shared> {
@@ -108,9 +110,12 @@ impl Device {
 
     fn make_pipeline(&self, key: &PipelineKey) -> Result<vk::Pipeline> {
         let info = key.kernel.info();
+        if let Some(missing) = self.caps().missing(key.kernel) {
+            bail!(Internal, "kernel {} needs {missing}, which is not enabled on device \"{}\"", info.name, self.physical().name);
+        }
         let shared = self.pipelines.shared(self.raw(), &[])?;
         let code = info.spirv();
-        // SAFETY: build.rs compiled and checked the SPIR-V; its capabilities are among those enabled (Caps::missing).
+        // SAFETY: build.rs compiled and checked the SPIR-V; its capabilities are among those enabled, as seen above.
         let module = unsafe { self.raw().create_shader_module(&vk::ShaderModuleCreateInfo::default().code(&code), None) }
             .map_err(|r| failed(info.name, r))?;
         let entries: Vec<_> = key
@@ -121,6 +126,8 @@ impl Device {
             .collect();
         let data: Vec<u8> = key.spec.iter().flat_map(|&(_, value)| value.to_le_bytes()).collect();
         let specialization = vk::SpecializationInfo::default().map_entries(&entries).data(&data);
+        let mut size = vk::PipelineShaderStageRequiredSubgroupSizeCreateInfo::default()
+            .required_subgroup_size(self.pipelines.subgroup.unwrap_or_default());
         let mut stage = vk::PipelineShaderStageCreateInfo::default()
             .stage(vk::ShaderStageFlags::COMPUTE)
             .module(module)
@@ -128,6 +135,9 @@ impl Device {
             .specialization_info(&specialization);
         if self.pipelines.full_subgroups && info.local_size[0] % self.caps().subgroup_size == 0 {
             stage = stage.flags(vk::PipelineShaderStageCreateFlags::REQUIRE_FULL_SUBGROUPS);
+        }
+        if self.pipelines.subgroup.is_some() {
+            stage = stage.push_next(&mut size);
         }
         let create = vk::ComputePipelineCreateInfo::default().stage(stage).layout(shared.layout);
         // SAFETY: stage, layout and cache are of this device; a VkPipelineCache may be used by several threads at once.

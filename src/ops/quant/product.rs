@@ -111,7 +111,10 @@ fn vectors(product: &Product, most: usize) -> usize {
 fn rows(at: &mut Lowering, product: &Product, packed: ElementType, w: Operand) -> Result<()> {
     let Product { element, m, n, k, .. } = *product;
     // Rows of x that a workgroup takes at once, and rows of w: those of the kernel.
-    let (cols, name) = if m == 1 || product.experts.is_some() { (1, "1") } else { (4, "4") };
+    let one = kernel::quant_rows("1", real_variant(element), packed.name())?;
+    // The plain form, for devices that lack what the kernel needs, is there for single rows alone.
+    let single = m == 1 || product.experts.is_some() || at.caps.missing(one).is_some();
+    let (cols, kernel) = if single { (1, one) } else { (4, kernel::quant_rows("4", real_variant(element), packed.name())?) };
     let rows = if element == ElementType::F64 { 1 } else { 2 };
     // An invocation takes several pieces of a row, so that adding up costs little beside them.
     let lanes = (k / piece(packed) / 4).next_power_of_two().clamp(at.caps.subgroup_size.min(128) as usize, 128);
@@ -121,7 +124,7 @@ fn rows(at: &mut Lowering, product: &Product, packed: ElementType, w: Operand) -
     let state = if product.experts.is_some() { at.run_state() } else { NOWHERE };
     let (book, node) = (codebook(at, packed), at.node_number() as usize);
     let mut dispatch = at
-        .dispatch(kernel::quant_rows(name, real_variant(element), packed.name())?)
+        .dispatch(kernel)
         .read("x", product.x)
         .read("w", w)
         .write("y", product.y)
