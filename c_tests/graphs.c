@@ -148,6 +148,8 @@ static void attribute_kinds(void) {
     a[0].kind = CALDERA_ATTRIBUTE_FLOAT;
     a[0].f = 0.5;
     OK(caldera_graph_node(graph, "LeakyRelu", NULL, &x, 1, a, 1, &y, &one, err()));
+    /* An empty list may lie anywhere. */
+    OK(caldera_graph_node(graph, "Neg", NULL, &x, 1, (const caldera_attribute *)(uintptr_t)0xAAAAAAA9u, 0, &y, &one, err()));
     a[0].name = "scales";
     a[0].kind = CALDERA_ATTRIBUTE_FLOATS;
     a[0].floats = scales;

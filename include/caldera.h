@@ -14,6 +14,7 @@
  * - A name begins with what it works on: caldera_device_, caldera_buffer_, caldera_weights_, caldera_graph_, caldera_executable_, caldera_gguf_. What is
  *   done again and again with an executable has its verb alone (caldera_run, caldera_bind_handle), and so have the builders, which are named after
  *   their operator (caldera_matmul).
+ * - Where a list's count is 0 its pointer is not looked at.
  * - Flags are uint32_t: 0 is false, anything else true. Axes may be negative: counted from the end.
  * - C90 with <stdint.h> of C99, or newer; C++11 or newer.
  * - Text is UTF-8 and ends with a zero.

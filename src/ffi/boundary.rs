@@ -154,14 +154,18 @@ pub(super) fn list_mut<'a, T>(pointer: *mut T, count: usize, what: &str) -> Resu
 }
 
 fn check_list<T>(pointer: *const T, count: usize, what: &str) -> Result<()> {
-    if pointer.is_null() && count > 0 {
+    // Languages point an empty list anywhere.
+    if count == 0 {
+        return Ok(());
+    }
+    if pointer.is_null() {
         return Err(error!(InvalidArgument, "{what} is NULL, but its count is {count}"));
     }
     let fits = count.checked_mul(size_of::<T>().max(1)).is_some_and(|bytes| isize::try_from(bytes).is_ok());
     if !fits {
         return Err(error!(InvalidArgument, "the count of {what} is {count}: too large"));
     }
-    if !pointer.is_null() && !pointer.is_aligned() {
+    if !pointer.is_aligned() {
         return Err(error!(InvalidArgument, "{what} is not aligned"));
     }
     Ok(())
