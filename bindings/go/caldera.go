@@ -120,12 +120,12 @@ func cText(s string) (*C.char, error) {
 	return (*C.char)(unsafe.Pointer(&bytes[0])), nil
 }
 
-// twoTexts is cText for calls that name two things.
-func twoTexts(a, b string) (first, second *C.char, err error) {
-	if first, err = cText(a); err == nil {
-		second, err = cText(b)
+// handleAndOutput is cText for the ends of a feed. No output has an empty name: that stands for none.
+func handleAndOutput(input, output string) (to, from *C.char, err error) {
+	if to, err = cText(input); err == nil && output != "" {
+		from, err = cText(output)
 	}
-	return first, second, err
+	return to, from, err
 }
 
 // readText asks how long a text is, then for the text; a text that has grown in between is asked for again.

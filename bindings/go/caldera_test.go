@@ -287,6 +287,12 @@ func TestFeeds(t *testing.T) {
 	check(t, "state of the twin", got[7], float32(7))
 	must(t, e.ReadHandle("state", 0, got))
 	check(t, "state after the twin's run", got[7], float32(6))
+	is(t, e.Unbind("state"), InvalidArgument, "state") // it is fed
+	must(t, e.Feed("state", ""))
+	must(t, e.Run(Inputs{"x": ones}, nil))
+	must(t, e.ReadHandle("state", 0, got))
+	check(t, "state without a feed", got[7], float32(6))
+	must(t, e.Unbind("state"))
 }
 
 func TestRowFeed(t *testing.T) {

@@ -230,18 +230,18 @@ func (e *Executable) BindOutput(output string, buffer *Buffer) error {
 	})
 }
 
-// Feed makes an output the next value of a bound input after every run, on the device.
+// Feed makes an output the next value of a bound input after every run, on the device. Without an output, "", nothing feeds the input any more.
 func (e *Executable) Feed(input, output string) error {
-	to, from, err := twoTexts(input, output)
+	to, from, err := handleAndOutput(input, output)
 	if err != nil {
 		return err
 	}
 	return e.change(func(p problem) status { return C.caldera_set_handle_feed(e.raw(), to, from, p) })
 }
 
-// RegisterRowFeed lets FeedRow write rows of the output to a bound input.
+// RegisterRowFeed lets FeedRow write rows of the output to a bound input; "": of no output any more.
 func (e *Executable) RegisterRowFeed(input, output string) error {
-	to, from, err := twoTexts(input, output)
+	to, from, err := handleAndOutput(input, output)
 	if err != nil {
 		return err
 	}
