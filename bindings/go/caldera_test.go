@@ -29,13 +29,22 @@ func check(t *testing.T, what string, got, want any) {
 	}
 }
 
+// openDevice opens the device that CALDERA_TEST_DEVICE names, with validation layers, which must stay silent.
 func openDevice(t *testing.T) *Device {
 	t.Helper()
 	device := os.Getenv("CALDERA_TEST_DEVICE")
 	if device == "" {
 		device = "software"
 	}
-	d, err := Open(DeviceOptions{Select: device})
+	SetLog(func(_ LogLevel, text string) {
+		for _, mark := range []string{"VUID-", "SYNC-HAZARD", "UNASSIGNED-", "Validation Error", "Validation Warning"} {
+			if strings.Contains(text, mark) {
+				t.Error(text)
+				return
+			}
+		}
+	})
+	d, err := Open(DeviceOptions{Select: device, Validation: !onCPU()})
 	must(t, err)
 	t.Cleanup(d.Close)
 	return d
@@ -124,6 +133,23 @@ func TestDevices(t *testing.T) {
 	again.Close()
 	if Version() == "" {
 		t.Error("no version")
+	}
+}
+
+func TestLog(t *testing.T) {
+	var lines []string
+	SetLog(func(level LogLevel, text string) {
+		if level == LogError {
+			lines = append(lines, text)
+		}
+	})
+	_, err := OpenGGUF("nothing.gguf")
+	is(t, err, File, "nothing.gguf")
+	SetLog(nil)
+	_, err = OpenGGUF("nowhere.gguf")
+	is(t, err, File, "nowhere.gguf")
+	if len(lines) != 1 || !strings.Contains(lines[0], "nothing.gguf") {
+		t.Errorf("got %q", lines)
 	}
 }
 

@@ -126,7 +126,7 @@ func TestWrongGraphs(t *testing.T) {
 	_, err = b.Node("Softmax", Attrs{"axis": 2}, x)
 	is(t, err, InvalidGraph, "axis 2")
 	_, err = b.Node("Softmax", Attrs{"axis": []string{"-1"}}, x)
-	is(t, err, InvalidArgument, `attribute "axis": `)
+	is(t, err, InvalidArgument, `attribute "axis": a []string is`)
 	_, err = b.Op("Add", x, 77)
 	is(t, err, InvalidArgument, "77")
 	_, err = b.Constant([]float32{1}, 2)

@@ -360,13 +360,13 @@ func (e *Executable) Submit(inputs Inputs, wanted ...string) error {
 }
 
 // Wait waits for the run in flight, at most so long; Forever: without end. When the time ran out before the run did it returns Timeout: wait again.
-// Without a run in flight it returns at once.
+// Without a run in flight it returns at once. Done may be asked meanwhile; a second Wait at the same time returns Busy.
 func (e *Executable) Wait(timeout time.Duration) error {
 	nanoseconds := uint64(math.MaxUint64)
 	if timeout >= 0 {
 		nanoseconds = uint64(timeout)
 	}
-	return e.alone(func() error { return e.wait(nanoseconds) })
+	return e.shared(func(p problem) status { return C.caldera_wait(e.raw(), C.uint64_t(nanoseconds), p) })
 }
 
 // Done says whether no run is in flight or the one in flight is over; Wait then returns at once.

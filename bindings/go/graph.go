@@ -6,6 +6,7 @@ import "C"
 
 import (
 	"sort"
+	"strings"
 	"unsafe"
 )
 
@@ -284,7 +285,7 @@ func (m *cMemory) attributes(operator string, attrs Attrs) (*C.caldera_attribute
 			err = m.attribute(&list[i], attrs[name])
 		}
 		if err != nil {
-			return nil, invalid("%s: attribute %q: %v", operator, name, err)
+			return nil, invalid("%s: attribute %q: %s", operator, name, strings.TrimPrefix(err.Error(), "caldera: "))
 		}
 	}
 	return (*C.caldera_attribute)(m.copy(elements(list, U8))), nil

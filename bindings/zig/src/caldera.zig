@@ -23,6 +23,7 @@ pub const c = @import("c.zig");
 pub const Type = c.Type;
 pub const Value = c.Value;
 pub const DeviceKind = c.DeviceKind;
+pub const LogLevel = c.LogLevel;
 
 const device = @import("device.zig");
 const graph = @import("graph.zig");
@@ -119,6 +120,17 @@ pub fn version() [:0]const u8 {
 /// Fails if the library that was found is of another binary interface than this module. Opening a device asks too.
 pub fn checkAbi() Error!void {
     return call(c.caldera_check_abi, .{c.abi_version});
+}
+
+/// Sends the log lines of the library to a function from now on; null, the default, turns the log off. It is called from any thread, also at the same
+/// time, and must not call this module.
+pub fn setLog(comptime log: ?fn (level: LogLevel, text: [:0]const u8) void) void {
+    const to = log orelse return c.caldera_set_log_callback(null, null);
+    c.caldera_set_log_callback(struct {
+        fn line(level: LogLevel, text: [*:0]const u8, _: ?*anyopaque) callconv(.c) void {
+            to(level, std.mem.span(text));
+        }
+    }.line, null);
 }
 
 /// A text by count-then-fill; the caller frees it.

@@ -20,8 +20,16 @@ pub fn onCpu() bool {
     return std.mem.eql(u8, deviceName(), "cpu");
 }
 
+/// With validation layers, which must stay silent.
 pub fn open() !caldera.Device {
-    return caldera.Device.open(.{ .select = deviceName() });
+    caldera.setLog(onLog);
+    return caldera.Device.open(.{ .select = deviceName(), .validation = !onCpu() });
+}
+
+fn onLog(_: caldera.LogLevel, text: [:0]const u8) void {
+    for ([_][]const u8{ "VUID-", "SYNC-HAZARD", "UNASSIGNED-", "Validation Error", "Validation Warning" }) |mark| {
+        if (std.mem.indexOf(u8, text, mark) != null) std.debug.panic("{s}", .{text});
+    }
 }
 
 /// y = x w + b and s = the sum of y; x [2,3].
@@ -102,6 +110,21 @@ pub fn pathIn(folder: testing.TmpDir, name: []const u8) ![:0]u8 {
     const path = try folder.dir.realpathAlloc(allocator, ".");
     defer allocator.free(path);
     return std.fs.path.joinZ(allocator, &.{ path, name });
+}
+
+var logged: usize = 0;
+
+fn countErrors(level: caldera.LogLevel, text: [:0]const u8) void {
+    if (level == .@"error" and std.mem.indexOf(u8, text, "nothing.gguf") != null) logged += 1;
+}
+
+test "log" {
+    caldera.setLog(countErrors);
+    try testing.expectError(error.File, caldera.Gguf.open("nothing.gguf"));
+    try testing.expectEqual(1, logged);
+    caldera.setLog(null);
+    try testing.expectError(error.File, caldera.Gguf.open("nothing.gguf"));
+    try testing.expectEqual(1, logged);
 }
 
 test "run" {
