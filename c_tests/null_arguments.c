@@ -241,6 +241,9 @@ static void with_nothing(void) {
     REFUSED(caldera_fft(NULL, 0, 0, 0, 0, NULL, NULL));
     REFUSED(caldera_rfft(NULL, 0, 0, NULL, NULL));
     REFUSED(caldera_irfft(NULL, 0, 0, NULL, NULL));
+    REFUSED(caldera_if(NULL, 0, NULL, NULL, NULL, 0, NULL, 0, NULL));
+    REFUSED(caldera_while(NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, NULL));
+    REFUSED(caldera_scan(NULL, NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL));
 }
 
 static void with_object(caldera_device *device, caldera_graph *graph, caldera_weights *weights, caldera_executable *executable,
@@ -459,6 +462,9 @@ static void with_object(caldera_device *device, caldera_graph *graph, caldera_we
     SURVIVES(caldera_fft(graph, 0, 0, 0, 0, NULL, NULL));
     SURVIVES(caldera_rfft(graph, 0, 0, NULL, NULL));
     SURVIVES(caldera_irfft(graph, 0, 0, NULL, NULL));
+    SURVIVES(caldera_if(graph, 0, NULL, NULL, NULL, 0, NULL, 0, NULL));
+    SURVIVES(caldera_while(graph, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, NULL));
+    SURVIVES(caldera_scan(graph, NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL));
 }
 
 int main(void) {

@@ -153,7 +153,9 @@ typedef enum caldera_attribute_kind {
     /** `floats`, `count` of them. */
     CALDERA_ATTRIBUTE_FLOATS = 5,
     /** `data`, `count` bytes, of element type `i` and dimensions `ints`, `rank` of them. */
-    CALDERA_ATTRIBUTE_TENSOR = 6
+    CALDERA_ATTRIBUTE_TENSOR = 6,
+    /** `data`, a `caldera_graph *`, which is copied. `caldera_if` says what a graph within a graph may hold. */
+    CALDERA_ATTRIBUTE_GRAPH = 7
 } caldera_attribute_kind;
 
 /** What is applied to the result of a product or a convolution, before it is rounded to its type. */
@@ -2009,6 +2011,49 @@ caldera_status caldera_rfft(caldera_graph *graph, caldera_value x, int64_t n, ca
  * 1; the imaginary parts of bins 0 and n / 2 are ignored.
  */
 caldera_status caldera_irfft(caldera_graph *graph, caldera_value x, int64_t n, caldera_value *out, caldera_error **error);
+
+/* ---- Builders: control flow ---- */
+
+/**
+ * The results of `then_graph` where `pred`, a bool of one element, is true, else those of `else_graph`.
+ *
+ * Both graphs take the `n_captured` values of `captured` as their inputs, in the order in which those were made, and have `n_outs` outputs of the same
+ * types, which `outs` receives. What a branch needs of `graph` is passed to it in this way; constants and params it may have of its own (a param is
+ * then one of `graph`, under the same name). A symbolic dimension of a branch's input that is not bound takes the size that it is given. The branches are
+ * copied: they may be changed or freed after the call, and used again. A branch that is not taken has no effect, and no index in it is checked; on Vulkan both are
+ * computed where `pred` is not known at compile.
+ * Errors: INVALID_GRAPH (inputs or outputs that do not fit), INVALID_ARGUMENT (another number of outputs, a value that is not of `graph`).
+ */
+caldera_status caldera_if(caldera_graph *graph, caldera_value pred, const caldera_graph *then_graph, const caldera_graph
+    *else_graph, const caldera_value *captured, uint32_t n_captured, caldera_value *outs, uint32_t n_outs, caldera_error **error);
+
+/**
+ * Runs `body` on the `n_carried` values of `carried` as long as `cond` of them is true, at most `max_iter` times. `outs` receives the carried values
+ * at the end, `n_carried` of them.
+ *
+ * Both graphs take the carried values and then the `n_captured` values of `captured` as their inputs; `cond` gives one bool of one element, `body` the
+ * next carried values, of the same types. Bodies are passed, copied and may hold what those of `caldera_if` may. `max_iter` -1: no limit. On Vulkan
+ * the steps are written out when the graph is compiled, and what comes after the end is computed for nothing: that needs a limit, unless `cond` is
+ * known at compile in every step, and at most 65536 nodes in sum; otherwise `caldera_compile` gives UNSUPPORTED.
+ * Errors: as `caldera_if`.
+ */
+caldera_status caldera_while(caldera_graph *graph, const caldera_graph *cond, const caldera_graph *body, int64_t max_iter, const
+    caldera_value *carried, uint32_t n_carried, const caldera_value *captured, uint32_t n_captured, caldera_value *outs,
+    caldera_error **error);
+
+/**
+ * Runs `body` `length` times, step i on slice i of the `n_scanned` values of `scanned`, whose first axis is `length`.
+ *
+ * `body` takes the `n_carried` values of `carried`, the `n_captured` of `captured`, and a slice, without that axis, of each of `scanned`. Its outputs
+ * are the next carried values, of the same types, and then any number of values that are collected. `outs` receives as many values, `n_outs`: the
+ * carried ones at the end, or if `trajectory` is 1 those after every step, [length, ..]; then the collected ones, [length, ..]. The body is passed,
+ * copied and may hold what those of `caldera_if` may. On Vulkan the steps are written out when the graph is compiled, 65536 nodes in sum at most;
+ * above, `caldera_compile` gives UNSUPPORTED.
+ * Errors: as `caldera_if`.
+ */
+caldera_status caldera_scan(caldera_graph *graph, const caldera_graph *body, int64_t length, uint32_t trajectory, const
+    caldera_value *carried, uint32_t n_carried, const caldera_value *captured, uint32_t n_captured, const caldera_value *scanned,
+    uint32_t n_scanned, caldera_value *outs, uint32_t n_outs, caldera_error **error);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -87,6 +87,26 @@ impl GraphObject {
         Ok(self.graph_mut()?.add(operator, name, &inputs)?.into_iter().map(|id| id.0).collect())
     }
 
+    /// Adds a node whose bodies have params with these values. They become values of this graph, as the params become its own.
+    pub fn add_with(
+        &mut self,
+        operator: OperatorRef,
+        name: &str,
+        inputs: &[caldera_value],
+        params: Vec<(String, Tensor)>,
+    ) -> Result<Vec<caldera_value>> {
+        let mut more: Vec<(String, Tensor)> = Vec::new();
+        for (name, value) in params {
+            match self.params.iter().chain(&more).find(|p| p.0 == name) {
+                Some(other) => ensure!(other.1 == value, InvalidGraph, "param \"{name}\" has different values in two graphs"),
+                None => more.push((name, value)),
+            }
+        }
+        let made = self.add(operator, name, inputs)?;
+        self.params.extend(more);
+        Ok(made)
+    }
+
     pub fn check(&self, value: caldera_value) -> Result<ValueId> {
         let count = self.graph()?.values().len();
         ensure!((value as usize) < count, InvalidArgument, "value {value} is not of this graph, which has {count}");

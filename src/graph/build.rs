@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Dim, Graph, Node, Source, Value, ValueId};
 use crate::ops::{Inputs, OperatorRef};
 use crate::tensor::{ElementType, Tensor, TensorType, dims_text};
-use crate::{Result, bail, ensure, listed};
+use crate::{Result, bail, ensure, error, listed};
 
 impl Graph {
     pub fn new() -> Self {
@@ -59,8 +59,7 @@ impl Graph {
 
     /// A node; its name may be empty, then one is made. Returns its outputs.
     pub fn add(&mut self, operator: OperatorRef, name: &str, inputs: &[Option<ValueId>]) -> Result<Vec<ValueId>> {
-        let node = self.nodes.len();
-        let name = if name.is_empty() { format!("{}.{node}", operator.name()) } else { name.to_string() };
+        let name = if name.is_empty() { format!("{}.{}", operator.name(), self.nodes.len()) } else { name.to_string() };
         let count = self.values.len();
         for &id in inputs.iter().flatten() {
             ensure!(
@@ -71,6 +70,73 @@ impl Graph {
                 id.0
             );
         }
+        let (values, params) = (self.values.len(), self.params.len());
+        let added = self.lift_params(operator, inputs).and_then(|(operator, inputs)| self.add_node(operator, name, &inputs));
+        if added.is_err() {
+            self.values.truncate(values);
+            self.params.truncate(params);
+        }
+        added
+    }
+
+    /// Params of an operator's bodies become params of this graph, which the bodies capture.
+    fn lift_params(&mut self, operator: OperatorRef, inputs: &[Option<ValueId>]) -> Result<(OperatorRef, Vec<Option<ValueId>>)> {
+        let mut inputs = inputs.to_vec();
+        let mut lifted: Vec<(String, TensorType)> = Vec::new();
+        for (_, body) in operator.bodies() {
+            for &id in &body.params {
+                let (name, ty) = (&body.value(id).name, body.ty(id)?);
+                if let Some((_, before)) = lifted.iter().find(|l| l.0 == *name) {
+                    ensure!(before == ty, InvalidGraph, "{}: param \"{name}\" is {before} and {ty}", operator.name());
+                } else {
+                    lifted.push((name.clone(), ty.clone()));
+                }
+            }
+        }
+        if lifted.is_empty() {
+            return Ok((operator, inputs));
+        }
+        let after = operator.inputs_after_captures();
+        for (name, ty) in &lifted {
+            let id = match self.params.iter().find(|&&id| self.value(id).name == *name) {
+                Some(&id) => id,
+                None => self.param(name, ty.element, &ty.dims)?,
+            };
+            ensure!(
+                self.ty(id)? == ty,
+                InvalidGraph,
+                "{}: param \"{name}\" is {} outside, {ty} inside",
+                operator.name(),
+                self.ty(id)?
+            );
+            inputs.insert(inputs.len().saturating_sub(after), Some(id));
+        }
+        let bodies = operator.bodies().into_iter().map(|(_, body)| body.with_captured(&lifted, after).map(Arc::new));
+        let made = operator.with_bodies(bodies.collect::<Result<_>>()?);
+        Ok((made.ok_or_else(|| error!(Internal, "{} does not take its bodies back", operator.name()))?, inputs))
+    }
+
+    /// This graph with inputs in place of its params, and for all params in the list, before the last `after` inputs.
+    fn with_captured(&self, params: &[(String, TensorType)], after: usize) -> Result<Graph> {
+        let mut body = self.clone();
+        body.params.clear();
+        for (name, ty) in params {
+            let dims: Vec<Dim> = ty.dims.iter().map(|&n| Dim::Fixed(n)).collect();
+            let own = self.params.iter().copied().find(|&id| self.value(id).name == *name);
+            let id = match own {
+                Some(id) => {
+                    body.values[id.index()].source = Source::Input(dims);
+                    id
+                }
+                None => body.push(format!("{name}.captured"), Some(ty.element), Some(ty.clone()), Source::Input(dims))?,
+            };
+            body.inputs.insert(body.inputs.len().saturating_sub(after), id);
+        }
+        Ok(body)
+    }
+
+    fn add_node(&mut self, operator: OperatorRef, name: String, inputs: &[Option<ValueId>]) -> Result<Vec<ValueId>> {
+        let node = self.nodes.len();
         let types = self.infer(&*operator, inputs).map_err(|e| e.within(format!("{} \"{name}\"", operator.name())))?;
         let count = match &types {
             Some(types) => types.len(),

@@ -7,6 +7,7 @@ mod rewrite;
 pub use rewrite::Rewriter;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use crate::ops::OperatorRef;
@@ -31,7 +32,7 @@ pub enum Dim {
 }
 
 /// Where a value comes from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// Filled at each run, or by a bound handle.
     Input(Vec<Dim>),
@@ -45,7 +46,7 @@ pub enum Source {
     },
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Value {
     pub name: String,
     pub element: Option<ElementType>,
@@ -70,7 +71,7 @@ impl Node {
 }
 
 /// A graph of operators. Nodes are in an order in which each comes after what it reads.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default, PartialEq)]
 pub struct Graph {
     pub(crate) values: Vec<Value>,
     pub(crate) nodes: Vec<Node>,
@@ -80,10 +81,17 @@ pub struct Graph {
     pub(crate) bindings: BTreeMap<String, usize>,
 }
 
-impl PartialEq for Graph {
-    /// Identity: two graphs made apart are different, whatever they hold.
+impl PartialEq for Node {
     fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self, other)
+        let operator = self.operator.name() == other.operator.name() && self.operator.attributes() == other.operator.attributes();
+        operator && self.name == other.name && self.inputs == other.inputs && self.outputs == other.outputs
+    }
+}
+
+/// One line: graphs stand in titles of operators.
+impl fmt::Debug for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_text().trim_end().replace('\n', "; "))
     }
 }
 

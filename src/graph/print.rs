@@ -38,6 +38,12 @@ impl Graph {
                 attributes_text(node),
                 node.name
             );
+            for (name, body) in node.operator.bodies() {
+                let _ = writeln!(out, "  {name}:");
+                for line in body.to_text().lines() {
+                    let _ = writeln!(out, "    {line}");
+                }
+            }
         }
         for (name, id) in &self.outputs {
             let _ = writeln!(out, "output {} \"{name}\"", self.value_text(*id));
@@ -47,29 +53,43 @@ impl Graph {
 
     /// Graphviz: `dot -Tsvg`.
     pub fn to_dot(&self) -> String {
-        let escape = |s: &str| s.replace('\\', "\\\\").replace('"', "\\\"");
         let mut out = String::from("digraph caldera {\n  rankdir=TB;\n  node [shape=box, fontname=\"sans-serif\"];\n");
+        self.dot_nodes(&mut out, "");
+        out + "}\n"
+    }
+
+    /// Nodes and edges; `p` begins the names of those of a graph within a node.
+    fn dot_nodes(&self, out: &mut String, p: &str) {
+        let escape = |s: &str| s.replace('\\', "\\\\").replace('"', "\\\"");
         for (i, value) in self.values.iter().enumerate() {
             if !matches!(value.source, Source::Node { .. }) {
                 let ty = value.ty.as_ref().map_or("?".into(), ToString::to_string);
-                let _ = writeln!(out, "  v{i} [shape=ellipse, label=\"{}\\n{ty}\"];", escape(&value.name));
+                let _ = writeln!(out, "  {p}v{i} [shape=ellipse, label=\"{}\\n{ty}\"];", escape(&value.name));
             }
         }
         let from = |id: ValueId| match self.value(id).source {
-            Source::Node { node, .. } => format!("n{node}"),
-            _ => format!("v{}", id.0),
+            Source::Node { node, .. } => format!("{p}n{node}"),
+            _ => format!("{p}v{}", id.0),
         };
         for (i, node) in self.nodes.iter().enumerate() {
-            let _ = writeln!(out, "  n{i} [label=\"{}\\n{}\"];", node.operator.name(), escape(&node.name));
+            let _ = writeln!(out, "  {p}n{i} [label=\"{}\\n{}\"];", node.operator.name(), escape(&node.name));
             for &input in node.inputs.iter().flatten() {
                 let ty = self.value(input).ty.as_ref().map_or("?".into(), ToString::to_string);
-                let _ = writeln!(out, "  {} -> n{i} [label=\"{ty}\"];", from(input));
+                let _ = writeln!(out, "  {} -> {p}n{i} [label=\"{ty}\"];", from(input));
+            }
+            for (name, body) in node.operator.bodies() {
+                let inner = format!("{p}n{i}_{name}_");
+                let _ = writeln!(out, "  subgraph cluster_{inner} {{\n  label=\"{name}\";");
+                body.dot_nodes(out, &inner);
+                out.push_str("  }\n");
+                for id in &body.inputs {
+                    let _ = writeln!(out, "  {p}n{i} -> {inner}v{} [style=dashed];", id.0);
+                }
             }
         }
         for (i, (name, id)) in self.outputs.iter().enumerate() {
-            let _ = writeln!(out, "  o{i} [shape=ellipse, label=\"{}\"];\n  {} -> o{i};", escape(name), from(*id));
+            let _ = writeln!(out, "  {p}o{i} [shape=ellipse, label=\"{}\"];\n  {} -> {p}o{i};", escape(name), from(*id));
         }
-        out + "}\n"
     }
 }
 

@@ -1,6 +1,6 @@
 //! Making a new graph from an old one, node by node.
 
-use super::{Graph, Source, ValueId};
+use super::{Graph, Node, Source, ValueId};
 use crate::Result;
 use crate::ops::OperatorRef;
 
@@ -81,6 +81,20 @@ impl Graph {
             rewriter.new.output(name, id)?;
         }
         Ok(rewriter.new)
+    }
+
+    /// The nodes on which an output depends, or which act for another reason.
+    pub fn live(&self, acts: impl Fn(&Node) -> bool) -> Vec<bool> {
+        let mut needed = vec![false; self.values.len()];
+        self.outputs.iter().for_each(|(_, id)| needed[id.index()] = true);
+        let mut live = vec![false; self.nodes.len()];
+        for (i, node) in self.nodes.iter().enumerate().rev() {
+            live[i] = acts(node) || node.outputs.iter().any(|id| needed[id.index()]);
+            if live[i] {
+                node.inputs.iter().flatten().for_each(|id| needed[id.index()] = true);
+            }
+        }
+        live
     }
 
     /// For each value, the nodes that read it, and whether it is an output.

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use crate::graph::Graph;
 use crate::tensor::{Tensor, TensorType};
 use crate::{Result, bail, error};
 
@@ -111,6 +112,31 @@ pub trait Operator: Debug + Send + Sync + Any {
     /// True if the same inputs give the same outputs, so that constants can be folded.
     fn is_pure(&self) -> bool {
         true
+    }
+
+    /// Inputs that hold checked indices: zeros take their place where the result is not wanted (a branch that is not taken).
+    fn checked_inputs(&self) -> &'static [usize] {
+        &[]
+    }
+
+    /// The operator for a step of a loop, where it is not the same in every step: random numbers differ.
+    fn at_step(&self, _step: u32) -> Option<OperatorRef> {
+        None
+    }
+
+    /// The graphs that this operator runs, by the names of their attributes.
+    fn bodies(&self) -> Vec<(&'static str, &Arc<Graph>)> {
+        Vec::new()
+    }
+
+    /// The same operator with other graphs in place of its own; none if it has none.
+    fn with_bodies(&self, _bodies: Vec<Arc<Graph>>) -> Option<OperatorRef> {
+        None
+    }
+
+    /// Inputs that come after what the bodies capture.
+    fn inputs_after_captures(&self) -> usize {
+        0
     }
 
     /// Terms summed for one result, for the tolerance of a comparison: K of a contraction, the extent of a reduction.

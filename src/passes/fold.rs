@@ -3,27 +3,36 @@
 use std::sync::Arc;
 
 use crate::Result;
-use crate::graph::Graph;
-use crate::ops::{Inputs, Reference, RunNumbers};
-use crate::tensor::TensorType;
+use crate::graph::{Graph, ValueId};
+use crate::ops::{Inputs, Operator, Reference, RunNumbers};
+use crate::tensor::{Tensor, TensorType};
 
 /// Larger results stay computed at run time: a constant costs memory for ever.
 const LIMIT: usize = 1 << 24;
+
+/// The results of an operator whose inputs are all constants, if it is one that may be computed now.
+pub fn known(graph: &Graph, operator: &dyn Operator, inputs: &[Option<ValueId>]) -> Result<Option<Vec<Tensor>>> {
+    let tensors: Vec<Option<&Tensor>> = inputs.iter().map(|id| id.and_then(|id| graph.constant_of(id)).map(|t| &**t)).collect();
+    let known = !inputs.is_empty() && inputs.iter().zip(&tensors).all(|(id, tensor)| id.is_none() || tensor.is_some());
+    if !known || !operator.is_pure() || !operator.updates().is_empty() {
+        return Ok(None);
+    }
+    let types: Vec<Option<&TensorType>> = tensors.iter().map(|t| t.map(Tensor::ty)).collect();
+    let outputs = operator.infer(&Inputs(&types))?;
+    if outputs.iter().map(TensorType::bytes).sum::<usize>() > LIMIT {
+        return Ok(None);
+    }
+    let at = Reference { inputs: Inputs(&tensors), outputs: &outputs, run: RunNumbers::default(), unchecked_indices: false };
+    operator.reference(&at).map(Some)
+}
 
 pub fn run(graph: &Graph) -> Result<Graph> {
     graph.rewrite(|r, i| {
         let node = &r.old.nodes()[i];
         let inputs = r.values(&node.inputs)?;
-        let tensors: Vec<_> = inputs.iter().map(|id| id.map(|id| r.new.constant_of(id).cloned())).collect();
-        let outputs: Vec<TensorType> = node.outputs.iter().map(|&id| r.old.ty(id).cloned()).collect::<Result<_>>()?;
-        let small = outputs.iter().map(TensorType::bytes).sum::<usize>() <= LIMIT;
-        let known = !inputs.is_empty() && tensors.iter().all(|t| !matches!(t, Some(None)));
-        if !known || !small || !node.operator.is_pure() || !node.operator.updates().is_empty() {
+        let Some(results) = known(&r.new, &*node.operator, &inputs).map_err(|e| e.within(node.title()))? else {
             return r.keep(i);
-        }
-        let tensors: Vec<Option<&crate::tensor::Tensor>> = tensors.iter().map(|t| t.as_ref().and_then(|t| t.as_deref())).collect();
-        let at = Reference { inputs: Inputs(&tensors), outputs: &outputs, run: RunNumbers::default(), unchecked_indices: false };
-        let results = node.operator.reference(&at).map_err(|e| e.within(node.title()))?;
+        };
         for (&old, tensor) in node.outputs.iter().zip(results) {
             let name = r.old.value(old).name.clone();
             let new = r.new.constant(&name, Arc::new(tensor))?;

@@ -88,7 +88,7 @@ impl Executable {
         let unbound = graph.unbound();
         ensure!(unbound.is_empty(), InvalidGraph, "symbolic dimensions are not bound: {}", unbound.join(", "));
         ensure!(!graph.outputs().is_empty(), InvalidGraph, "the graph has no output");
-        let graph = passes::optimize(graph)?;
+        let graph = passes::optimize(graph, device.is_vulkan())?;
         let plan = environment(options.plan.clone());
         let caps = match &device.backend {
             Backend::Vulkan(v) => Some(v.device.caps()),

@@ -95,9 +95,11 @@ impl VulkanMachine {
         for (kind, port, bytes) in sizes {
             VulkanBuffer::check_size(device, &format!("{kind} \"{}\" ({})", port.name, port.ty), bytes)?;
         }
+        // A constant of no bytes that is an output lies somewhere too.
+        let is_output = program.outputs.iter().any(|port| port.location.root == Root::Constants);
         let constants = match shared_constants {
             Some(constants) => Some(constants),
-            None if program.constants.is_empty() => None,
+            None if program.constants.is_empty() && !is_output => None,
             None => {
                 let buffer = VulkanBuffer::new(device, "the constants", program.constants.len(), MemoryKind::Device)?;
                 transfer.write(&buffer, 0, &program.constants)?;

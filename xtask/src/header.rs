@@ -32,6 +32,7 @@ const FILES: &[(&str, &str)] = &[
     ("builders/vision.rs", "Builders: pictures and other grids"),
     ("builders/recurrent.rs", "Builders: recurrent networks and state-space models"),
     ("builders/signal.rs", "Builders: Fourier transforms"),
+    ("builders/control.rs", "Builders: control flow"),
 ];
 
 /// Files without anything for C.

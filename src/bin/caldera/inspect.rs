@@ -122,7 +122,7 @@ fn plan(graph: &Graph) -> Result<Plan> {
     if !unbound.is_empty() {
         bail!(InvalidArgument, "these dimensions are not bound: {} (--dim name=size)", unbound.join(", "));
     }
-    let program = Program::new(passes::optimize(graph)?, None, &Options::default())?;
+    let program = Program::new(passes::optimize(graph, true)?, None, &Options::default())?;
     Ok(Plan { nodes: program.graph.nodes().len(), params: program.params.len(), memory: program.memory })
 }
 

@@ -1,8 +1,10 @@
 //! The attributes of a builder, from what C gave.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
-use crate::ffi::boundary::{bytes, list};
+use crate::ffi::boundary::{bytes, list, object};
+use crate::ffi::graph::caldera_graph;
 use crate::ops::{Attribute, Attributes};
 use crate::tensor::{ElementType, Tensor, TensorType};
 use crate::{Result, error};
@@ -97,6 +99,11 @@ impl Given {
                 None => Err(error!(InvalidArgument, "{number} is none of its {} values", names.len())),
             }),
         }
+    }
+
+    /// A copy of a graph.
+    pub fn body(self, name: &str, body: *const caldera_graph) -> Self {
+        self.put(name, || Ok(Attribute::Graph(Arc::new(object(body, "the graph")?.0.read()?.graph()?.clone()))))
     }
 
     /// One number of an element type, as a tensor of rank 0.

@@ -6,6 +6,7 @@
 mod attributes;
 mod binary;
 mod contraction;
+mod control;
 mod elementwise;
 mod index;
 mod movement;

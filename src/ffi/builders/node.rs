@@ -1,7 +1,9 @@
 //! Any operator by its name, for what has no builder of its own in an older header, and for other languages.
 
 use std::ffi::{c_char, c_void};
+use std::sync::Arc;
 
+use super::control::params_of;
 use crate::ffi::boundary::{boundary, bytes, caldera_status, give, list, list_mut, object, opt_text, tensor_type, text, wanted};
 use crate::ffi::error::caldera_error;
 use crate::ffi::graph::{caldera_graph, caldera_value};
@@ -25,6 +27,8 @@ pub enum caldera_attribute_kind {
     CALDERA_ATTRIBUTE_FLOATS = 5,
     /// `data`, `count` bytes, of element type `i` and dimensions `ints`, `rank` of them.
     CALDERA_ATTRIBUTE_TENSOR = 6,
+    /// `data`, a `caldera_graph *`, which is copied. `caldera_if` says what a graph within a graph may hold.
+    CALDERA_ATTRIBUTE_GRAPH = 7,
 }
 
 /// An attribute of `caldera_graph_node`. Zero what is not used.
@@ -57,6 +61,10 @@ fn read(a: &caldera_attribute) -> Result<Attribute> {
             let ty = tensor_type(number, a.ints, a.rank)?;
             Attribute::Tensor(Tensor::from_bytes(ty, bytes(a.data, a.count, "data")?)?)
         }
+        7 => {
+            let body = object(a.data.cast::<caldera_graph>(), "data")?;
+            Attribute::Graph(Arc::new(body.0.read()?.graph()?.clone()))
+        }
         other => bail!(InvalidArgument, "there is no attribute kind {other}"),
     })
 }
@@ -85,9 +93,10 @@ pub extern "C" fn caldera_graph_node(
         let node_name = opt_text(node_name, "node_name")?.unwrap_or_default();
         let inputs = list(inputs, n_inputs, "inputs")?;
         wanted(n_outputs, "n_outputs")?;
-        let mut given = Attributes::new();
+        let (mut given, mut bodies) = (Attributes::new(), Vec::new());
         for a in list(attributes, n_attributes, "attributes")? {
             let name = text(a.name, "the name of an attribute")?;
+            bodies.extend((a.kind == 7).then_some(a.data.cast::<caldera_graph>()));
             let value = read(a).map_err(|e| e.within(format!("{operator_name}: attribute \"{name}\"")))?;
             ensure!(
                 given.insert(name.into(), value).is_none(),
@@ -104,7 +113,8 @@ pub extern "C" fn caldera_graph_node(
         }
         ensure!(room >= count, InvalidArgument, "{operator_name} has {count} results, there is room for {room}");
         let outputs = list_mut(outputs, count, "outputs")?;
-        let made = graph.0.write()?.add(operator, node_name, inputs)?;
+        let params = params_of(&bodies)?;
+        let made = graph.0.write()?.add_with(operator, node_name, inputs, params)?;
         outputs.copy_from_slice(&made);
         // SAFETY: as above.
         unsafe { *n_outputs = made.len() };

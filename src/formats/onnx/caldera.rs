@@ -1,6 +1,7 @@
 //! The domain caldera: a node is the operator of its name, with the same inputs and attributes.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::context::Context;
 use super::read::Operand;
@@ -68,15 +69,41 @@ fn weight_type(node: &proto::Node) -> Result<Option<ElementType>> {
 pub fn packed_names(nodes: &[proto::Node], packed: &mut HashMap<String, ElementType>) -> Result<()> {
     for node in nodes {
         for graph in node.attributes.iter().filter_map(|a| a.g.as_ref()) {
-            packed_names(&graph.nodes, packed)?;
+            match node.domain == DOMAIN {
+                true => packed_in_body(node, graph, packed)?,
+                false => packed_names(&graph.nodes, packed)?,
+            }
         }
         if node.domain != DOMAIN {
             continue;
         }
         let Some(ty) = weight_type(node)? else { continue };
-        let Some(name) = node.inputs.get(weight_input(&node.op_type)).filter(|n| !n.is_empty()) else { continue };
-        let before = *packed.entry(name.clone()).or_insert(ty);
-        ensure!(before == ty, InvalidGraph, "\"{name}\" holds {before} weights for one node and {ty} weights for another");
+        note_packed(node, weight_input(&node.op_type), ty, packed)?;
+    }
+    Ok(())
+}
+
+fn note_packed(node: &proto::Node, input: usize, ty: ElementType, packed: &mut HashMap<String, ElementType>) -> Result<()> {
+    let Some(name) = node.inputs.get(input).filter(|n| !n.is_empty()) else { return Ok(()) };
+    let before = *packed.entry(name.clone()).or_insert(ty);
+    ensure!(before == ty, InvalidGraph, "\"{name}\" holds {before} weights for one node and {ty} weights for another");
+    Ok(())
+}
+
+/// The input of a node that is the first of its bodies.
+fn first_of_bodies(node: &proto::Node) -> usize {
+    usize::from(node.op_type == "If")
+}
+
+/// What a body reads as packed weights is packed where it comes from: its names are its own, its inputs those of the node.
+fn packed_in_body(node: &proto::Node, body: &proto::Graph, packed: &mut HashMap<String, ElementType>) -> Result<()> {
+    let mut within = HashMap::new();
+    packed_names(&body.nodes, &mut within)?;
+    let first = first_of_bodies(node);
+    for (k, input) in body.inputs.iter().enumerate() {
+        if let Some(&ty) = within.get(&input.name) {
+            note_packed(node, first + k, ty, packed)?;
+        }
     }
     Ok(())
 }
@@ -86,9 +113,14 @@ pub fn convert(cx: &mut Context) -> Result<Vec<Operand>> {
     let mut given = Attributes::new();
     for attribute in &cx.node.attributes {
         cx.attributes.ignore(&[&attribute.name]);
-        if attribute.name != "weight_type" {
-            given.insert(attribute.name.clone(), attributes::native(attribute, &cx.reader.model.external)?);
-        }
+        let value = match &attribute.g {
+            Some(body) => {
+                Attribute::Graph(Arc::new(cx.reader.body(body, &cx.inputs[first_of_bodies(cx.node).min(cx.inputs.len())..])?))
+            }
+            None if attribute.name == "weight_type" => continue,
+            None => attributes::native(attribute, &cx.reader.model.external)?,
+        };
+        given.insert(attribute.name.clone(), value);
     }
     if let Some(ty) = weight_type(cx.node)? {
         let k = weight_input(&cx.node.op_type);

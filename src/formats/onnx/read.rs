@@ -301,6 +301,49 @@ impl<'a> Reader<'a> {
         self.within(scope, &graph.nodes, &outputs)
     }
 
+    /// Reads a graph that is whole in itself, as those in the domain caldera are: it sees no name around it. `given` is what its inputs will be.
+    pub fn body(&mut self, proto: &proto::Graph, given: &[Option<Operand>]) -> Result<Graph> {
+        ensure!(self.depth < MAX_DEPTH, File, "more than {MAX_DEPTH} graphs or functions within each other");
+        let mut packed = HashMap::new();
+        for (input, operand) in proto.inputs.iter().zip(given) {
+            let element = operand.as_ref().and_then(|operand| self.element(operand));
+            packed.extend(element.filter(|e| e.is_block()).map(|e| (input.name.clone(), e)));
+        }
+        caldera::packed_names(&proto.nodes, &mut packed)?;
+        let scope = Scope { names: HashMap::new(), versions: self.scope().versions.clone(), isolated: true };
+        self.scopes.push(scope);
+        self.depth += 1;
+        // What belongs to the graph around it waits.
+        let (graph, packed) = (std::mem::take(&mut self.graph), std::mem::replace(&mut self.packed, packed));
+        let (placed, folded) = (std::mem::take(&mut self.placed), std::mem::take(&mut self.folded));
+        let (at_hand, needed) = (self.at_hand.take(), std::mem::take(&mut self.needed));
+        let result = self.body_nodes(proto);
+        let body = std::mem::replace(&mut self.graph, graph);
+        (self.packed, self.placed, self.folded, self.at_hand, self.needed) = (packed, placed, folded, at_hand, needed);
+        self.depth -= 1;
+        self.scopes.pop();
+        result.map(|()| body)
+    }
+
+    fn body_nodes(&mut self, proto: &proto::Graph) -> Result<()> {
+        for tensor in &proto.initializers {
+            if let Operand::Known(known) = self.initializer(tensor)? {
+                self.define(&tensor.name, Operand::Known(Known { param: None, ..known }))?;
+            }
+        }
+        for info in &proto.inputs {
+            let id = self.input(InputType::read(info)?)?;
+            self.define(&info.name, Operand::Value(id))?;
+        }
+        proto.nodes.iter().try_for_each(|node| self.node(node))?;
+        for output in &proto.outputs {
+            let operand = self.lookup(&output.name)?;
+            let id = self.value(&operand)?;
+            self.graph.output(&output.name, id)?;
+        }
+        Ok(())
+    }
+
     fn within(&mut self, scope: Scope, nodes: &[proto::Node], outputs: &[String]) -> Result<Vec<Operand>> {
         ensure!(self.depth < MAX_DEPTH, File, "more than {MAX_DEPTH} graphs or functions within each other");
         self.depth += 1;
@@ -420,6 +463,14 @@ impl<'a> Reader<'a> {
         let elements: usize = inputs.iter().filter_map(|&id| self.graph.value(id).ty.as_ref()).map(TensorType::elements).sum();
         let at_hand = |name: &String| self.at_hand.is_some_and(|values| values.contains_key(name));
         Ok(inputs.iter().all(|&id| at_hand(&self.graph.value(id).name)) && elements <= SMALL)
+    }
+
+    fn element(&self, operand: &Operand) -> Option<ElementType> {
+        match operand {
+            Operand::Known(known) => Some(known.tensor.element()),
+            Operand::Value(id) => self.graph.value(*id).element,
+            _ => None,
+        }
     }
 
     pub fn ty(&self, operand: &Operand) -> Result<TensorType> {

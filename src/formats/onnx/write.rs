@@ -69,38 +69,69 @@ impl DataFile {
 struct Writer<'g> {
     graph: &'g Graph,
     names: HashMap<ValueId, String>,
+    /// Names of the outputs.
+    outputs: Vec<String>,
     taken: HashSet<String>,
 }
 
 impl<'g> Writer<'g> {
     fn new(graph: &'g Graph) -> Self {
-        let mut writer = Self { graph, names: HashMap::new(), taken: HashSet::new() };
-        for &id in graph.inputs().iter().chain(graph.params()) {
-            writer.name(id, &graph.value(id).name);
-        }
-        for (name, id) in graph.outputs() {
-            if matches!(graph.value(*id).source, Source::Node { .. }) && !writer.names.contains_key(id) {
-                writer.name(*id, name);
-            }
-        }
-        for (name, _) in graph.outputs() {
-            writer.taken.insert(name.clone());
-        }
-        for k in 0..graph.values().len() {
-            let id = ValueId(k as u32);
-            if !writer.names.contains_key(&id) {
-                writer.name(id, &graph.value(id).name);
-            }
-        }
+        let mut writer = Self { graph, names: HashMap::new(), outputs: Vec::new(), taken: HashSet::new() };
+        writer.name_sources();
+        writer.outputs = graph.outputs().iter().map(|(name, _)| name.clone()).collect();
+        writer.taken.extend(writer.outputs.iter().cloned());
+        writer.name_rest();
         writer
     }
 
+    /// For a graph within this one: no name of it is one of those around it.
+    fn within<'b>(&self, body: &'b Graph) -> Writer<'b> {
+        let mut writer = Writer { graph: body, names: HashMap::new(), outputs: Vec::new(), taken: self.taken.clone() };
+        writer.name_sources();
+        let mut told = HashSet::new();
+        for (name, id) in body.outputs() {
+            let is_node = matches!(body.value(*id).source, Source::Node { .. });
+            let name = if is_node && told.insert(*id) { writer.names[id].clone() } else { writer.take(name) };
+            writer.outputs.push(name);
+        }
+        writer.name_rest();
+        writer
+    }
+
+    /// Names what is given from outside, and results that are outputs.
+    fn name_sources(&mut self) {
+        let graph = self.graph;
+        for &id in graph.inputs().iter().chain(graph.params()) {
+            self.name(id, &graph.value(id).name);
+        }
+        for (name, id) in graph.outputs() {
+            if matches!(graph.value(*id).source, Source::Node { .. }) && !self.names.contains_key(id) {
+                self.name(*id, name);
+            }
+        }
+    }
+
+    fn name_rest(&mut self) {
+        for k in 0..self.graph.values().len() {
+            let id = ValueId(k as u32);
+            if !self.names.contains_key(&id) {
+                self.name(id, &self.graph.value(id).name);
+            }
+        }
+    }
+
     fn name(&mut self, id: ValueId, wanted: &str) {
-        let wanted = if wanted.is_empty() { format!("v{}", id.0) } else { wanted.to_string() };
-        let numbered = (1..).map(|k| format!("{wanted}.{k}"));
-        let name = std::iter::once(wanted.clone()).chain(numbered).find(|n| !self.taken.contains(n)).expect("names do not run out");
-        self.taken.insert(name.clone());
+        let name = if wanted.is_empty() { self.take(&format!("v{}", id.0)) } else { self.take(wanted) };
         self.names.insert(id, name);
+    }
+
+    /// The name, or if it is taken the name with a number.
+    fn take(&mut self, wanted: &str) -> String {
+        let numbered = (1..).map(|k| format!("{wanted}.{k}"));
+        let name =
+            std::iter::once(wanted.to_string()).chain(numbered).find(|n| !self.taken.contains(n)).expect("names do not run out");
+        self.taken.insert(name.clone());
+        name
     }
 
     fn model(&self, params: &BTreeMap<String, Tensor>, data: &mut Option<DataFile>) -> Result<proto::Model> {
@@ -144,7 +175,7 @@ impl<'g> Writer<'g> {
         for node in graph.nodes() {
             out.nodes.push(self.node(node).map_err(|e| e.within(node.title()))?);
         }
-        for (name, id) in graph.outputs() {
+        for ((_, id), name) in graph.outputs().iter().zip(&self.outputs) {
             if *name != self.names[id] {
                 out.nodes.push(identity(&self.names[id], name));
             }
@@ -156,9 +187,14 @@ impl<'g> Writer<'g> {
     fn node(&self, node: &Node) -> Result<proto::Node> {
         let mut attributes = Vec::new();
         for (name, value) in node.operator.attributes() {
-            attributes.push(attribute(&name, &value)?);
+            attributes.push(match &value {
+                Attribute::Graph(body) => self.body(&name, body).map_err(|e| e.within(&name))?,
+                plain => attribute(&name, plain)?,
+            });
         }
-        for (k, id) in node.inputs.iter().enumerate() {
+        let has_bodies = !node.operator.bodies().is_empty();
+        // Which of a body's inputs are packed is said within it.
+        for (k, id) in node.inputs.iter().enumerate().filter(|_| !has_bodies) {
             let element = id.and_then(|id| self.graph.value(id).element);
             if let Some(element) = element.filter(|e| e.is_block()) {
                 let at = caldera::weight_input(node.operator.name());
@@ -175,6 +211,11 @@ impl<'g> Writer<'g> {
             attributes,
             ..Default::default()
         })
+    }
+
+    fn body(&self, name: &str, body: &Graph) -> Result<proto::Attribute> {
+        let graph = self.within(body).graph(&BTreeMap::new(), &mut None)?;
+        Ok(proto::Attribute { g: Some(proto::Graph { name: name.into(), ..graph }), ..named(name, AttributeType::Graph) })
     }
 
     fn input(&self, id: ValueId) -> proto::ValueInfo {
@@ -235,7 +276,7 @@ fn attribute(name: &str, value: &Attribute) -> Result<proto::Attribute> {
             proto::Attribute { floats: v.iter().map(|&x| x as f32).collect(), ..named(name, AttributeType::Floats) }
         }
         Attribute::Tensor(v) => proto::Attribute { t: Some(tensor::write("", v)), ..named(name, AttributeType::Tensor) },
-        Attribute::Graph(_) => bail!(Unsupported, "attribute \"{name}\" is a graph, which has no form in a file here"),
+        Attribute::Graph(_) => bail!(Internal, "attribute \"{name}\" is a graph, which its writer writes"),
     })
 }
 
@@ -252,11 +293,22 @@ mod tests {
         lines
     }
 
+    /// The text of a graph; without names if there are graphs within it, whose names a file may change.
+    fn text(graph: &Graph) -> String {
+        let text = graph.to_text();
+        match graph.nodes().iter().all(|node| node.operator.bodies().is_empty()) {
+            true => text,
+            false => text.split('"').step_by(2).collect(),
+        }
+    }
+
     #[test]
     fn every_operator_survives_a_round_trip() {
         for entry in table() {
             let mut cases = (entry.cases)();
-            cases.truncate(3);
+            if cases[0].operator.bodies().is_empty() {
+                cases.truncate(3);
+            }
             for case in cases {
                 let mut graph = Graph::new();
                 let add = |(k, input): (usize, &Option<(crate::tensor::TensorType, crate::ops::Fill)>)| {
@@ -272,7 +324,7 @@ mod tests {
                 let bytes = write_model(&graph, &BTreeMap::new()).expect("writes");
                 let model = OnnxModel::from_bytes(&bytes).expect("parses");
                 let (back, _) = model.graph(&Bindings::default()).unwrap_or_else(|e| panic!("{}: {e}", case.title()));
-                assert_eq!(graph.to_text(), back.to_text(), "{}", case.title());
+                assert_eq!(text(&graph), text(&back), "{}", case.title());
             }
         }
     }
@@ -303,5 +355,41 @@ mod tests {
             assert_eq!(model.symbols().expect("types"), ["n"]);
         }
         std::fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    /// Two branches, each with a name "w" of its own: packed weights in one, the batch in the other.
+    #[test]
+    fn bodies_with_packed_weights_survive_a_round_trip() {
+        let n = || Dim::Symbol("n".into());
+        let branch = |packed: bool| {
+            let mut body = Graph::new();
+            let x = body.input(if packed { "x" } else { "w" }, ElementType::F32, &[n(), Dim::Fixed(32)]).expect("an input");
+            let y = match packed {
+                true => {
+                    let w = body.param("w", ElementType::Q8_0, &[3, 32]).expect("a param");
+                    let scheme = Attributes::from([("scheme".to_string(), Attribute::Text("q8_0".into()))]);
+                    body.add1(build("DequantMatMul", &scheme).expect("an operator"), "", &[x, w])
+                }
+                false => {
+                    let cut = [("axis", 1), ("start", 0), ("len", 3)].map(|(name, v)| (name.to_string(), Attribute::Int(v)));
+                    body.add1(build("Narrow", &Attributes::from(cut)).expect("an operator"), "", &[x])
+                }
+            };
+            body.output("y", y.expect("a node")).expect("an output");
+            Attribute::Graph(body.into())
+        };
+        let branches = Attributes::from([("then".to_string(), branch(true)), ("else".to_string(), branch(false))]);
+        let mut graph = Graph::new();
+        let pred = graph.input("p", ElementType::Bool, &[]).expect("an input");
+        let x = graph.input("x", ElementType::F32, &[n(), Dim::Fixed(32)]).expect("an input");
+        let y = graph.add(build("If", &branches).expect("an operator"), "", &[Some(pred), Some(x)]).expect("a node");
+        graph.output("y", y[0]).expect("an output");
+        let weights = Tensor::zeros(crate::tensor::TensorType::new(ElementType::Q8_0, [3, 32]));
+        let params = BTreeMap::from([("w".to_string(), weights.clone())]);
+        let bytes = write_model(&graph, &params).expect("writes");
+        let (mut back, values) = OnnxModel::from_bytes(&bytes).expect("parses").graph(&Bindings::default()).expect("reads");
+        assert_eq!(values, [("w".to_string(), weights)]);
+        back.bind_dim("n", 2).expect("the branches take any n");
+        assert_eq!(back.ty(back.outputs()[0].1).expect("a type").dims, [2, 3]);
     }
 }

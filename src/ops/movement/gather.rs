@@ -151,6 +151,9 @@ macro_rules! gathers {
             fn attributes(&self) -> Attributes {
                 self.to_attributes()
             }
+            fn checked_inputs(&self) -> &'static [usize] {
+                &[1]
+            }
             fn infer(&self, ins: &Inputs<TensorType>) -> Result<Vec<TensorType>> {
                 infer(self, ins)
             }

@@ -59,6 +59,9 @@ impl Operator for GatherElements {
         self.to_attributes()
     }
 
+    fn checked_inputs(&self) -> &'static [usize] {
+        &[1]
+    }
     fn infer(&self, ins: &Inputs<TensorType>) -> Result<Vec<TensorType>> {
         ins.expect(2..=2)?;
         let (data, index) = (ins.get(0)?, ins.get(1)?);

@@ -95,6 +95,9 @@ impl Operator for ScatterElements {
         self.to_attributes()
     }
 
+    fn checked_inputs(&self) -> &'static [usize] {
+        &[1]
+    }
     fn infer(&self, ins: &Inputs<TensorType>) -> Result<Vec<TensorType>> {
         ins.expect(3..=3)?;
         let (data, index, updates) = (ins.get(0)?, ins.get(1)?, ins.get(2)?);
@@ -167,6 +170,9 @@ impl Operator for ScatterND {
         self.to_attributes()
     }
 
+    fn checked_inputs(&self) -> &'static [usize] {
+        &[1]
+    }
     fn infer(&self, ins: &Inputs<TensorType>) -> Result<Vec<TensorType>> {
         ins.expect(3..=3)?;
         let (data, index, updates) = (ins.get(0)?, ins.get(1)?, ins.get(2)?);
@@ -219,6 +225,9 @@ impl Operator for ScatterAdd {
         self.to_attributes()
     }
 
+    fn checked_inputs(&self) -> &'static [usize] {
+        &[1]
+    }
     fn infer(&self, ins: &Inputs<TensorType>) -> Result<Vec<TensorType>> {
         ins.expect(2..=2)?;
         let (updates, idx) = (ins.get(0)?, ins.get(1)?);

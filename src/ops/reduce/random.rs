@@ -2,7 +2,8 @@
 
 use crate::kernels::kernel;
 use crate::ops::{
-    Attribute, AttributeField, AttributeReader, Attributes, Case, Entry, Inputs, Lowering, Operator, Reference, RunNumbers, share,
+    Attribute, AttributeField, AttributeReader, Attributes, Case, Entry, Inputs, Lowering, Operator, OperatorRef, Reference,
+    RunNumbers, share,
 };
 use crate::tensor::{ElementType, Tensor, TensorType};
 use crate::{Result, ensure, error};
@@ -38,6 +39,11 @@ pub fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
 /// The words for elements 4 * block.. of a stream in a run.
 pub fn words(run: RunNumbers, block: u32, key: u32) -> [u32; 4] {
     philox([block, key, run.run, 0], [run.seed as u32, (run.seed >> 32) as u32])
+}
+
+/// The stream of a step of a loop: every step draws numbers of its own, the first those of the key itself.
+pub fn step_key(key: u32, step: u32) -> u32 {
+    key.wrapping_add(step.wrapping_mul(0x9E37_79B9))
 }
 
 /// The upper 24 bits as a number in 0..1.
@@ -97,6 +103,9 @@ impl Operator for Random {
             }
         }
         out
+    }
+    fn at_step(&self, step: u32) -> Option<OperatorRef> {
+        Some(share(Self { key: step_key(self.key, step), ..self.clone() }))
     }
     fn infer(&self, ins: &Inputs<TensorType>) -> Result<Vec<TensorType>> {
         ins.expect(0..=1)?;

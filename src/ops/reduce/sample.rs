@@ -1,8 +1,8 @@
 //! Sample: draws a token from each row of logits.
 
-use super::random::{unit, words};
+use super::random::{step_key, unit, words};
 use crate::kernels::kernel;
-use crate::ops::{Attribute, Attributes, Case, Fill, Inputs, Lowering, Operator, Reference};
+use crate::ops::{Attribute, Attributes, Case, Fill, Inputs, Lowering, Operator, OperatorRef, Reference, share};
 use crate::tensor::{ElementType, Tensor, TensorType};
 use crate::{Result, attributes, ensure, error};
 
@@ -58,6 +58,10 @@ impl Operator for Sample {
     }
     fn attributes(&self) -> Attributes {
         self.to_attributes()
+    }
+    fn at_step(&self, step: u32) -> Option<OperatorRef> {
+        let key = self.key().map_or(self.key, |key| step_key(key, step).into());
+        Some(share(Self { key, ..self.clone() }))
     }
     fn infer(&self, ins: &Inputs<TensorType>) -> Result<Vec<TensorType>> {
         ins.expect(1..=1)?;

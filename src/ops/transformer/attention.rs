@@ -120,6 +120,9 @@ impl Operator for Attention {
     fn attributes(&self) -> Attributes {
         self.to_attributes()
     }
+    fn checked_inputs(&self) -> &'static [usize] {
+        &[4]
+    }
     fn infer(&self, ins: &Inputs<TensorType>) -> Result<Vec<TensorType>> {
         ins.expect(3..=6)?;
         let s = self.sizes(ins)?;

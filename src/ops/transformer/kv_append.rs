@@ -20,6 +20,9 @@ impl Operator for KvAppend {
     fn attributes(&self) -> Attributes {
         self.to_attributes()
     }
+    fn checked_inputs(&self) -> &'static [usize] {
+        &[2]
+    }
     fn infer(&self, ins: &Inputs<TensorType>) -> Result<Vec<TensorType>> {
         ins.expect(3..=3)?;
         let (cache, rows, at) = (ins.get(0)?, ins.get(1)?, ins.get(2)?);

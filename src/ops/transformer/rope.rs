@@ -70,6 +70,9 @@ impl Operator for Rope {
     fn attributes(&self) -> Attributes {
         self.to_attributes()
     }
+    fn checked_inputs(&self) -> &'static [usize] {
+        &[3]
+    }
     fn infer(&self, ins: &Inputs<TensorType>) -> Result<Vec<TensorType>> {
         ins.expect(3..=4)?;
         let (x, cos, sin) = (ins.get(0)?, ins.get(1)?, ins.get(2)?);
