@@ -86,7 +86,7 @@ pub const PrintFormat = enum(u32) { text = 0, dot = 1, _ };
 
 pub const ProfileFormat = enum(u32) { text = 0, chrome = 1, _ };
 
-pub const AttributeKind = enum(u32) { int = 1, float = 2, text = 3, ints = 4, floats = 5, tensor = 6, _ };
+pub const AttributeKind = enum(u32) { int = 1, float = 2, text = 3, ints = 4, floats = 5, tensor = 6, graph = 7, _ };
 
 pub const Buffer = opaque {};
 pub const Device = opaque {};
