@@ -114,6 +114,7 @@ static void onnx(caldera_device *device) {
     const float x[2] = {3, 4};
     caldera_graph *graph = NULL;
     caldera_executable *executable = NULL;
+    caldera_value added;
     FILE *file;
     size_t n;
     model("Mul", NULL);
@@ -135,6 +136,12 @@ static void onnx(caldera_device *device) {
     FAILS(CALDERA_INVALID_ARGUMENT, "\"m\"", caldera_graph_bind_dim(graph, "m", 2, err()));
     OK(caldera_graph_bind_dim(graph, "n", 2, err()));
     run(device, graph);
+    OK(caldera_neg(graph, 0, &added, err()));
+    FAILS(CALDERA_INVALID_ARGUMENT, "bind before", caldera_graph_bind_dim(graph, "n", 2, err())); /* what was added would be lost */
+    FAILS(CALDERA_INVALID_ARGUMENT, "bind before", caldera_graph_bind_input(graph, "x", CALDERA_F32, dims, 1, x, sizeof x, err()));
+    caldera_graph_free(graph);
+    OK(caldera_graph_load_onnx_memory(bytes, used, &graph, err()));
+    OK(caldera_graph_bind_dim(graph, "n", 2, err()));
     FAILS(CALDERA_INVALID_ARGUMENT, "\"z\"", caldera_graph_bind_input(graph, "z", CALDERA_F32, dims, 1, x, sizeof x, err()));
     FAILS(CALDERA_INVALID_ARGUMENT, "8", caldera_graph_bind_input(graph, "x", CALDERA_F32, dims, 1, x, 4, err()));
     OK(caldera_graph_bind_input(graph, "x", CALDERA_F32, dims, 1, x, sizeof x, err()));

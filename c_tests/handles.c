@@ -180,12 +180,12 @@ static void feeds_end(caldera_device *device) {
     OK(caldera_set_handle_feed(executable, "state", "next", err()));
     OK(caldera_register_row_feed(executable, "state", "twice", err()));
     OK(caldera_run(executable, &x, 1, NULL, 0, err()));
-    FAILS(CALDERA_INVALID_ARGUMENT, "fed by an output", caldera_unbind_handle(executable, "state", err()));
+    FAILS(CALDERA_INVALID_ARGUMENT, "end that first", caldera_unbind_handle(executable, "state", err()));
     OK(caldera_set_handle_feed(executable, "state", NULL, err()));
     OK(caldera_run(executable, &x, 1, NULL, 0, err()));
     OK(caldera_read_handle(executable, "state", 0, got, sizeof got, err()));
     CHECK(got[0] == 2 && got[7] == 2);
-    FAILS(CALDERA_INVALID_ARGUMENT, "fed by an output", caldera_unbind_handle(executable, "state", err()));
+    FAILS(CALDERA_INVALID_ARGUMENT, "end that first", caldera_unbind_handle(executable, "state", err()));
     OK(caldera_register_row_feed(executable, "state", NULL, err()));
     FAILS(CALDERA_INVALID_ARGUMENT, "no row feed", caldera_feed_row(executable, 0, 0, 2, err()));
     OK(caldera_set_handle_feed(executable, "state", "twice", err())); /* another output */

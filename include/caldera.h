@@ -7,6 +7,8 @@
  * - Every pointer may be NULL: the call then returns CALDERA_INVALID_ARGUMENT, unless its description says what NULL means. Every free takes NULL.
  * - Calls with a const object may overlap on it; calls with a non-const one are exclusive on it: a second at the same time returns CALDERA_BUSY.
  *   Different objects never need a lock of the caller.
+ * - NULL where it may not be, an object that another thread is in (CALDERA_BUSY), a lost device (CALDERA_DEVICE_LOST) and a fault of Caldera's own
+ *   (CALDERA_INTERNAL) are answered by every call: functions do not list them again.
  * - Lists and texts come by count-then-fill: with NULL for the room the call sets the count to what there is; with room, whose size the count holds on
  *   the way in, it fills it as well. Too little room is no error: a list is filled as far as it goes, a text is cut and still ends with a zero, and the
  *   count says what there is. Counts of text are bytes, with the zero.
@@ -883,11 +885,17 @@ caldera_status caldera_graph_param(caldera_graph *graph, const char *name, uint3
 caldera_status caldera_graph_constant(caldera_graph *graph, uint32_t type, const int64_t *dims, uint32_t rank, const void *data,
     size_t size, caldera_value *value, caldera_error **error);
 
-/** Marks a value as an output under a name of its own. */
+/**
+ * Marks a value as an output under a name of its own. A value may be several outputs.
+ *
+ * Errors: INVALID_ARGUMENT (no value of this graph), INVALID_GRAPH (a name that is taken or empty, a packed type).
+ */
 caldera_status caldera_graph_output(caldera_graph *graph, const char *name, caldera_value value, caldera_error **error);
 
 /**
  * Names the operator that made a value, for messages, profiles and printing. Without it the name is made of operator and number.
+ *
+ * Errors: INVALID_ARGUMENT (no value of this graph, one that no operator made), INVALID_GRAPH (an empty name).
  */
 caldera_status caldera_graph_set_name(caldera_graph *graph, caldera_value value, const char *name, caldera_error **error);
 
@@ -902,10 +910,9 @@ caldera_status caldera_graph_value_type(const caldera_graph *graph, caldera_valu
     *rank, caldera_error **error);
 
 /**
- * Gives a symbolic dimension its size. Binding again changes it. A graph from a file is read anew by it, and by `caldera_graph_bind_input`: what
- * was added to it before is gone then, and values have to be asked for again.
+ * Gives a symbolic dimension its size. Binding again changes it. A graph from a file is read anew by it: add to it after that.
  *
- * Errors: INVALID_ARGUMENT (an unknown name, a negative size), INVALID_GRAPH (an operator refuses the shapes that follow; nothing changes then).
+ * Errors: INVALID_ARGUMENT (an unknown name, a negative size, a graph from a file that was added to), INVALID_GRAPH (an operator refuses the shapes that follow; nothing changes then).
  */
 caldera_status caldera_graph_bind_dim(caldera_graph *graph, const char *name, int64_t size, caldera_error **error);
 
@@ -913,8 +920,8 @@ caldera_status caldera_graph_bind_dim(caldera_graph *graph, const char *name, in
  * Binds an input of a graph from a file to a value: for inputs that shapes or an If depend on (a sampling rate, a length). It is then no input of
  * the graph any more. The data is copied.
  *
- * Errors: INVALID_ARGUMENT (the graph is not from a file or has no such input, a bad shape, another type or size), INVALID_GRAPH (an operator refuses
- * the shapes that follow; nothing changes then).
+ * Errors: INVALID_ARGUMENT (the graph is not from a file, was added to or has no such input, a bad shape, another type or size), INVALID_GRAPH (an
+ * operator refuses the shapes that follow; nothing changes then).
  */
 caldera_status caldera_graph_bind_input(caldera_graph *graph, const char *name, uint32_t type, const int64_t *dims, uint32_t rank,
     const void *data, size_t size, caldera_error **error);
@@ -947,7 +954,9 @@ caldera_status caldera_graph_load_onnx(const char *path, caldera_graph **graph, 
 caldera_status caldera_graph_save_onnx(const caldera_graph *graph, const caldera_weights *weights, const char *path, caldera_error
     **error);
 
-/** Reads an ONNX model from memory, which may be freed after the call. It cannot have external data. */
+/**
+ * Reads an ONNX model from memory, which may be freed after the call. It cannot have external data. All else is as for `caldera_graph_load_onnx`.
+ */
 caldera_status caldera_graph_load_onnx_memory(const void *data, size_t size, caldera_graph **graph, caldera_error **error);
 
 /* ---- Executables ---- */
@@ -998,14 +1007,22 @@ caldera_status caldera_set_param(caldera_executable *executable, const char *nam
 caldera_status caldera_bind_handle(caldera_executable *executable, const char *input, const caldera_buffer *buffer, caldera_error
     **error);
 
-/** Makes an input persistent in a new buffer of the executable's own, filled once with `data`. */
+/**
+ * Makes an input persistent in a new buffer of the executable's own, filled once with `data`.
+ *
+ * Errors: INVALID_ARGUMENT (an unknown input, another size), OUT_OF_MEMORY, BUSY during a run.
+ */
 caldera_status caldera_bind_handle_data(caldera_executable *executable, const char *input, const void *data, size_t size,
     caldera_error **error);
 
 /** Sets `*has` to 1 if the input has a handle, else 0. */
 caldera_status caldera_has_handle(const caldera_executable *executable, const char *input, uint32_t *has, caldera_error **error);
 
-/** Reads the present value of a handle: `size` bytes from byte `offset`. */
+/**
+ * Reads the present value of a handle: `size` bytes from byte `offset`.
+ *
+ * Errors: INVALID_ARGUMENT (an unknown input, no handle, a range outside of it), BUSY during a run.
+ */
 caldera_status caldera_read_handle(const caldera_executable *executable, const char *input, size_t offset, void *data, size_t size,
     caldera_error **error);
 
@@ -1061,15 +1078,19 @@ caldera_status caldera_set_active_extent(caldera_executable *executable, size_t 
 /** Seeds the random operators. `run` is the number that the next run has for them; each run counts it up by one. */
 caldera_status caldera_set_rng(caldera_executable *executable, uint64_t seed, uint32_t run, caldera_error **error);
 
-/** Makes the pipelines and records the commands now instead of at the first run. Every param must be set. */
+/**
+ * Makes the pipelines and records the commands now instead of at the first run.
+ *
+ * Errors: INVALID_ARGUMENT (a param that is not set, naming it), OUT_OF_MEMORY, DEVICE_LOST, BUSY during a run.
+ */
 caldera_status caldera_executable_warm_up(caldera_executable *executable, caldera_error **error);
 
 /**
  * Runs: uploads the inputs, one submit, reads the outputs asked for (none, some, all), and waits.
  *
  * Every input without a handle must be given, once: here or by `caldera_set_input`. Errors: INVALID_ARGUMENT (unknown, missing or doubled names,
- * wrong sizes; nothing has run then), INDEX_OUT_OF_RANGE (an operator met a bad index: it is named with position and value, and the outputs are not
- * written), DEVICE_LOST.
+ * wrong sizes, params that are not set; nothing has run then), INDEX_OUT_OF_RANGE (an operator met a bad index: it is named with position and value;
+ * the outputs are not written, and what handles that the run writes hold is not defined), DEVICE_LOST.
  */
 caldera_status caldera_run(caldera_executable *executable, const caldera_run_input *inputs, size_t input_count, const
     caldera_run_output *outputs, size_t output_count, caldera_error **error);
@@ -1118,19 +1139,27 @@ caldera_status caldera_wait(caldera_executable *executable, uint64_t nanoseconds
 /** Sets `*done` to 1 if no run is in flight or the one in flight is over (`caldera_wait` then returns at once), else 0. */
 caldera_status caldera_poll(const caldera_executable *executable, uint32_t *done, caldera_error **error);
 
-/** Reads an output of the last run: all of it. */
+/**
+ * Reads an output of the last run: all of it.
+ *
+ * Errors: INVALID_ARGUMENT (an unknown output, another size, no run yet), BUSY during a run.
+ */
 caldera_status caldera_read_output(const caldera_executable *executable, const char *output, void *data, size_t size, caldera_error
     **error);
 
 /**
  * Reads row `row` of an output of the last run: the elements at that index of its first dimension. `size` is the bytes of a row.
+ *
+ * Errors: INVALID_ARGUMENT (an unknown output, no such row, another size, no run yet), BUSY during a run.
  */
 caldera_status caldera_read_output_row(const caldera_executable *executable, const char *output, size_t row, void *data, size_t
     size, caldera_error **error);
 
 /**
  * An independent twin: its own activations, copies of the handles' contents, the same feeds, extent and random numbers. It shares weights and
- * pipelines.
+ * pipelines. Its outputs are bound to no buffer, and it has not run yet.
+ *
+ * Errors: OUT_OF_MEMORY, DEVICE_LOST, BUSY during a run.
  */
 caldera_status caldera_clone(const caldera_executable *executable, caldera_executable **twin, caldera_error **error);
 

@@ -27,10 +27,36 @@ fn files(folder: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
+/// At run time: this program may have been built from another clone.
+fn src() -> PathBuf {
+    Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs the tests")).join("src")
+}
+
+/// A file without its tests.
+fn code(file: &Path) -> String {
+    let text = std::fs::read_to_string(file).expect("a source file");
+    text.split("#[cfg(test)]").next().unwrap_or_default().into()
+}
+
+/// Messages are for people: `Some(3)` and `Kind(Cpu)` are not. Titles of test cases are the one place where operators print as Rust does.
+#[test]
+fn messages_have_no_debug_text() {
+    let (mut list, mut problems) = (Vec::new(), Vec::new());
+    files(&src(), &mut list);
+    for file in list.iter().filter(|f| !f.ends_with("ops/case.rs") && !f.ends_with("tests.rs")) {
+        for (k, line) in code(file).lines().enumerate() {
+            let is_message = (line.contains(":?}") || line.contains(":#?}")) && !line.contains("unreachable!");
+            if is_message {
+                problems.push(format!("{}:{}: {}", file.display(), k + 1, line.trim()));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
 #[test]
 fn no_room_uses_one_above_it() {
-    // At run time: this program may have been built from another clone.
-    let src = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs the tests")).join("src");
+    let src = src();
     let mut problems = Vec::new();
     for (room, allowed) in MAY_USE {
         let mut list = Vec::new();
@@ -40,9 +66,8 @@ fn no_room_uses_one_above_it() {
         }
         assert!(!list.is_empty(), "{room} has no files");
         for file in list {
-            let text = std::fs::read_to_string(&file).expect("a source file");
             // Tests may look anywhere.
-            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            let code = code(&file);
             for (other, _) in MAY_USE {
                 let used = code.contains(&format!("crate::{other}::")) || code.contains(&format!("crate::{{{other}"));
                 if used && other != room && !allowed.contains(other) {

@@ -190,8 +190,9 @@ fn check_bytes(pointer: *const c_void, size: usize, what: &str) -> Result<()> {
 /// Dimensions that the caller gave: -1 and below are refused.
 pub(super) fn sizes(dims: *const i64, rank: u32) -> Result<Vec<usize>> {
     let list = list(dims, rank as usize, "dims")?;
-    let size = |&d: &i64| usize::try_from(d).map_err(|_| error!(InvalidArgument, "a dimension of {d}"));
-    list.iter().map(size).collect()
+    let size =
+        |(i, &d): (usize, &i64)| usize::try_from(d).map_err(|_| error!(InvalidArgument, "dims[{i}] is {d}, it cannot be negative"));
+    list.iter().enumerate().map(size).collect()
 }
 
 /// A type that the caller gave for data of its own. What is wrong with it is no fault of a graph.

@@ -291,6 +291,8 @@ pub extern "C" fn caldera_bind_handle(
 }
 
 /// Makes an input persistent in a new buffer of the executable's own, filled once with `data`.
+///
+/// Errors: INVALID_ARGUMENT (an unknown input, another size), OUT_OF_MEMORY, BUSY during a run.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_bind_handle_data(
     executable: *mut caldera_executable,
@@ -326,6 +328,8 @@ pub extern "C" fn caldera_has_handle(
 }
 
 /// Reads the present value of a handle: `size` bytes from byte `offset`.
+///
+/// Errors: INVALID_ARGUMENT (an unknown input, no handle, a range outside of it), BUSY during a run.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_read_handle(
     executable: *const caldera_executable,
@@ -469,7 +473,9 @@ pub extern "C" fn caldera_set_rng(
     boundary(error, || object(executable, "executable")?.inner.write()?.set_rng(seed, run))
 }
 
-/// Makes the pipelines and records the commands now instead of at the first run. Every param must be set.
+/// Makes the pipelines and records the commands now instead of at the first run.
+///
+/// Errors: INVALID_ARGUMENT (a param that is not set, naming it), OUT_OF_MEMORY, DEVICE_LOST, BUSY during a run.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_executable_warm_up(
     executable: *mut caldera_executable,
@@ -501,8 +507,8 @@ fn of(what: &str, name: *const c_char, problem: crate::Error) -> crate::Error {
 /// Runs: uploads the inputs, one submit, reads the outputs asked for (none, some, all), and waits.
 ///
 /// Every input without a handle must be given, once: here or by `caldera_set_input`. Errors: INVALID_ARGUMENT (unknown, missing or doubled names,
-/// wrong sizes; nothing has run then), INDEX_OUT_OF_RANGE (an operator met a bad index: it is named with position and value, and the outputs are not
-/// written), DEVICE_LOST.
+/// wrong sizes, params that are not set; nothing has run then), INDEX_OUT_OF_RANGE (an operator met a bad index: it is named with position and value;
+/// the outputs are not written, and what handles that the run writes hold is not defined), DEVICE_LOST.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_run(
     executable: *mut caldera_executable,
@@ -626,6 +632,8 @@ pub extern "C" fn caldera_poll(
 }
 
 /// Reads an output of the last run: all of it.
+///
+/// Errors: INVALID_ARGUMENT (an unknown output, another size, no run yet), BUSY during a run.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_read_output(
     executable: *const caldera_executable,
@@ -645,6 +653,8 @@ pub extern "C" fn caldera_read_output(
 }
 
 /// Reads row `row` of an output of the last run: the elements at that index of its first dimension. `size` is the bytes of a row.
+///
+/// Errors: INVALID_ARGUMENT (an unknown output, no such row, another size, no run yet), BUSY during a run.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_read_output_row(
     executable: *const caldera_executable,
@@ -669,7 +679,9 @@ pub extern "C" fn caldera_read_output_row(
 }
 
 /// An independent twin: its own activations, copies of the handles' contents, the same feeds, extent and random numbers. It shares weights and
-/// pipelines.
+/// pipelines. Its outputs are bound to no buffer, and it has not run yet.
+///
+/// Errors: OUT_OF_MEMORY, DEVICE_LOST, BUSY during a run.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_clone(
     executable: *const caldera_executable,

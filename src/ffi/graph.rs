@@ -34,11 +34,13 @@ pub(super) struct GraphObject {
     file: Option<(OnnxModel, Bindings)>,
     /// Why the file is no graph yet.
     pending: Option<Error>,
+    /// Values and outputs that the file gave.
+    as_read: [usize; 2],
 }
 
 impl GraphObject {
     pub fn new(graph: Graph, params: Vec<(String, Tensor)>) -> Self {
-        Self { graph, params, file: None, pending: None }
+        Self { graph, params, file: None, pending: None, as_read: [0; 2] }
     }
 
     fn open(model: OnnxModel) -> Result<Self> {
@@ -53,6 +55,7 @@ impl GraphObject {
         match model.graph(bindings) {
             Ok((graph, params)) => {
                 (self.graph, self.params, self.pending) = (graph, params, None);
+                self.as_read = self.sizes();
                 Ok(())
             }
             Err(error) => {
@@ -65,6 +68,20 @@ impl GraphObject {
                 Ok(())
             }
         }
+    }
+
+    fn sizes(&self) -> [usize; 2] {
+        [self.graph.values().len(), self.graph.outputs().len()]
+    }
+
+    /// Binding reads the file anew: what was added since would be lost.
+    fn check_rereadable(&self) -> Result<()> {
+        ensure!(
+            self.sizes() == self.as_read,
+            InvalidArgument,
+            "values or outputs were added to the graph of a file: bind before that"
+        );
+        Ok(())
     }
 
     /// The graph, or why it is none yet.
@@ -221,7 +238,9 @@ pub extern "C" fn caldera_graph_constant(
     })
 }
 
-/// Marks a value as an output under a name of its own.
+/// Marks a value as an output under a name of its own. A value may be several outputs.
+///
+/// Errors: INVALID_ARGUMENT (no value of this graph), INVALID_GRAPH (a name that is taken or empty, a packed type).
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_graph_output(
     graph: *mut caldera_graph,
@@ -238,6 +257,8 @@ pub extern "C" fn caldera_graph_output(
 }
 
 /// Names the operator that made a value, for messages, profiles and printing. Without it the name is made of operator and number.
+///
+/// Errors: INVALID_ARGUMENT (no value of this graph, one that no operator made), INVALID_GRAPH (an empty name).
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_graph_set_name(
     graph: *mut caldera_graph,
@@ -285,10 +306,9 @@ pub extern "C" fn caldera_graph_value_type(
     })
 }
 
-/// Gives a symbolic dimension its size. Binding again changes it. A graph from a file is read anew by it, and by `caldera_graph_bind_input`: what
-/// was added to it before is gone then, and values have to be asked for again.
+/// Gives a symbolic dimension its size. Binding again changes it. A graph from a file is read anew by it: add to it after that.
 ///
-/// Errors: INVALID_ARGUMENT (an unknown name, a negative size), INVALID_GRAPH (an operator refuses the shapes that follow; nothing changes then).
+/// Errors: INVALID_ARGUMENT (an unknown name, a negative size, a graph from a file that was added to), INVALID_GRAPH (an operator refuses the shapes that follow; nothing changes then).
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_graph_bind_dim(
     graph: *mut caldera_graph,
@@ -300,6 +320,9 @@ pub extern "C" fn caldera_graph_bind_dim(
         let (graph, name) = (object(graph, "graph")?, text(name, "name")?);
         let size = usize::try_from(size).map_err(|_| error!(InvalidArgument, "dimension \"{name}\": a size of {size}"))?;
         let mut graph = graph.0.write()?;
+        if graph.file.is_some() {
+            graph.check_rereadable()?;
+        }
         let Some((model, bindings)) = &mut graph.file else { return graph.graph_mut()?.bind_dim(name, size) };
         model.check_symbol(name)?;
         let before = bindings.dims.insert(name.into(), size);
@@ -319,8 +342,8 @@ pub extern "C" fn caldera_graph_bind_dim(
 /// Binds an input of a graph from a file to a value: for inputs that shapes or an If depend on (a sampling rate, a length). It is then no input of
 /// the graph any more. The data is copied.
 ///
-/// Errors: INVALID_ARGUMENT (the graph is not from a file or has no such input, a bad shape, another type or size), INVALID_GRAPH (an operator refuses
-/// the shapes that follow; nothing changes then).
+/// Errors: INVALID_ARGUMENT (the graph is not from a file, was added to or has no such input, a bad shape, another type or size), INVALID_GRAPH (an
+/// operator refuses the shapes that follow; nothing changes then).
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_graph_bind_input(
     graph: *mut caldera_graph,
@@ -337,6 +360,9 @@ pub extern "C" fn caldera_graph_bind_input(
         let ty = tensor_type(r#type, dims, rank)?;
         let tensor = Tensor::from_bytes(ty, bytes(data, size, "data")?)?;
         let mut graph = graph.0.write()?;
+        if graph.file.is_some() {
+            graph.check_rereadable()?;
+        }
         let Some((model, bindings)) = &mut graph.file else {
             bail!(InvalidArgument, "input \"{name}\" cannot be bound: the graph is not from a file; use a constant")
         };
@@ -435,7 +461,7 @@ pub extern "C" fn caldera_graph_save_onnx(
     })
 }
 
-/// Reads an ONNX model from memory, which may be freed after the call. It cannot have external data.
+/// Reads an ONNX model from memory, which may be freed after the call. It cannot have external data. All else is as for `caldera_graph_load_onnx`.
 #[unsafe(no_mangle)]
 pub extern "C" fn caldera_graph_load_onnx_memory(
     data: *const c_void,

@@ -88,6 +88,11 @@ impl Kind {
         all.get(number as usize).copied().ok_or_else(|| error!(File, "unknown kind of value, number {number}"))
     }
 
+    pub fn name(self) -> &'static str {
+        let names = ["u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "text", "list", "u64", "i64", "f64"];
+        names[self as usize]
+    }
+
     /// Bytes of a value of fixed size; of a text, the least it can have.
     fn bytes(self) -> usize {
         match self {

@@ -81,7 +81,7 @@ fn element_type(dtype: Dtype) -> Result<ElementType> {
         Dtype::C64 => ElementType::C64,
         // Floats of 8 bits are weights of DequantMatMul, which takes them as bytes.
         Dtype::F8_E4M3 | Dtype::F8_E5M2 | Dtype::F8_E8M0 => ElementType::U8,
-        other => bail!(Unsupported, "element type {other:?}"),
+        other => bail!(Unsupported, "element type {other}"),
     })
 }
 

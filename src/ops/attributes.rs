@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::graph::Graph;
-use crate::tensor::{ElementType, Tensor};
+use crate::tensor::{ElementType, Tensor, list_text};
 use crate::{Result, bail, error};
 
 /// One attribute, as ONNX types them.
@@ -25,8 +25,8 @@ impl std::fmt::Display for Attribute {
             Self::Int(v) => write!(f, "{v}"),
             Self::Float(v) => write!(f, "{v}"),
             Self::Text(v) => write!(f, "{v}"),
-            Self::Ints(v) => write!(f, "{v:?}"),
-            Self::Floats(v) => write!(f, "{v:?}"),
+            Self::Ints(v) => f.write_str(&list_text(v)),
+            Self::Floats(v) => f.write_str(&list_text(v)),
             Self::Tensor(t) => write!(f, "<{}>", t.ty()),
             Self::Graph(_) => write!(f, "<graph>"),
         }

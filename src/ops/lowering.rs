@@ -184,7 +184,7 @@ impl DispatchBuilder<'_> {
             }
             None => {
                 self.problem
-                    .get_or_insert_with(|| format!("kernel {} has no push constant \"{name}\" of type {kind:?}", info.name));
+                    .get_or_insert_with(|| format!("kernel {} has no push constant \"{name}\" of the type that is set", info.name));
                 None
             }
         }
@@ -225,7 +225,7 @@ impl DispatchBuilder<'_> {
             Err(_) => {
                 let kernel = self.dispatch.kernel;
                 self.problem
-                    .get_or_insert_with(|| format!("kernel {kernel:?}: \"{name}\" = {value} is above the limit of {}", u32::MAX));
+                    .get_or_insert_with(|| format!("kernel {kernel}: \"{name}\" = {value} is above the limit of {}", u32::MAX));
                 self
             }
         }
@@ -259,7 +259,7 @@ impl DispatchBuilder<'_> {
         let x = count.div_ceil(y_total);
         let z = y_total.div_ceil(my);
         let y = y_total.div_ceil(z.max(1));
-        ensure!(z <= mz, Unsupported, "kernel {:?} needs {count} workgroups, above the limit", self.dispatch.kernel);
+        ensure!(z <= mz, Unsupported, "kernel {} needs {count} workgroups, above the limit", self.dispatch.kernel);
         self.dispatch.groups = [x as u32, y as u32, z as u32];
         self.finish()
     }
@@ -274,11 +274,7 @@ impl DispatchBuilder<'_> {
     pub fn grid(mut self, groups: [usize; 3]) -> Result<()> {
         for (i, (&n, &max)) in groups.iter().zip(&self.max_groups).enumerate() {
             let kernel = self.dispatch.kernel;
-            ensure!(
-                n <= max as usize,
-                Unsupported,
-                "kernel {kernel:?} needs {n} workgroups along axis {i}, the device allows {max}"
-            );
+            ensure!(n <= max as usize, Unsupported, "kernel {kernel} needs {n} workgroups along axis {i}, the device allows {max}");
             self.dispatch.groups[i] = n as u32;
         }
         self.finish()

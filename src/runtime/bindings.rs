@@ -88,8 +88,13 @@ impl Executable {
         self.idle()?;
         let name = &self.program.inputs[input].name;
         ensure!(self.handles[input].is_some(), InvalidArgument, "input \"{name}\" has no handle");
-        let fed = self.feeds.iter().chain(&self.row_feeds).any(|f| f.input == input);
-        ensure!(!fed, InvalidArgument, "handle \"{name}\" is fed by an output: it cannot be unbound");
+        if let Some(feed) = self.feeds.iter().chain(&self.row_feeds).find(|f| f.input == input) {
+            bail!(
+                InvalidArgument,
+                "handle \"{name}\" is fed by output \"{}\": end that first",
+                self.program.outputs[feed.output].name
+            );
+        }
         self.replace_handle(input, None)
     }
 

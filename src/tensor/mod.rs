@@ -7,4 +7,4 @@ mod shape;
 
 pub use element::{BLOCK_TYPES, ElementType};
 pub use host::{Element, Tensor};
-pub use shape::{MAX_RANK, TensorType, broadcast, dims_text, element_count, normalize_axis, row_strides, split_at_axis};
+pub use shape::{MAX_RANK, TensorType, broadcast, dims_text, element_count, list_text, normalize_axis, row_strides, split_at_axis};

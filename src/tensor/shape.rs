@@ -74,7 +74,12 @@ impl std::fmt::Display for TensorType {
 
 /// "[2,3,4]".
 pub fn dims_text(dims: &[usize]) -> String {
-    let parts: Vec<String> = dims.iter().map(usize::to_string).collect();
+    list_text(dims)
+}
+
+/// "[2,-1]", for messages.
+pub fn list_text<T: std::fmt::Display>(list: &[T]) -> String {
+    let parts: Vec<String> = list.iter().map(T::to_string).collect();
     format!("[{}]", parts.join(","))
 }
 

@@ -72,7 +72,7 @@ impl Instance {
         // SAFETY: the entry points are loaded.
         let found = unsafe { entry.enumerate_instance_layer_properties() }.map_err(|r| failed("enumerating layers", r))?;
         if !found.iter().any(|l| l.layer_name_as_c_str() == Ok(VALIDATION)) {
-            bail!(Unsupported, "validation was asked for, but the layer {VALIDATION:?} is not installed");
+            bail!(Unsupported, "validation was asked for, but the layer {} is not installed", VALIDATION.to_string_lossy());
         }
         let extensions = vec![ash::ext::debug_utils::NAME.as_ptr(), ash::ext::validation_features::NAME.as_ptr()];
         Ok((vec![VALIDATION.as_ptr()], extensions, vec![vk::ValidationFeatureEnableEXT::SYNCHRONIZATION_VALIDATION]))

@@ -29,6 +29,6 @@ pub(crate) fn failed(what: &str, result: vk::Result) -> Error {
         vk::Result::ERROR_DEVICE_LOST => error!(DeviceLost, "{what}: the device was lost"),
         vk::Result::ERROR_OUT_OF_DEVICE_MEMORY => error!(OutOfMemory, "{what}: out of device memory"),
         vk::Result::ERROR_OUT_OF_HOST_MEMORY => error!(OutOfMemory, "{what}: out of host memory"),
-        other => error!(Internal, "{what}: {other:?}"),
+        other => error!(Internal, "{what}: {other}"),
     }
 }

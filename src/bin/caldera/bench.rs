@@ -8,7 +8,7 @@ use caldera::graph::{Dim, Graph};
 use caldera::ops::{Attribute, Case, Copy, Fill, share};
 use caldera::plan::{Options, Precision};
 use caldera::runtime::{Buffer, CompileOptions, Device, Executable};
-use caldera::tensor::{ElementType, TensorType};
+use caldera::tensor::{ElementType, TensorType, list_text};
 use caldera::{Result, error};
 
 use crate::{runner, values};
@@ -274,7 +274,7 @@ fn rows_of_lines(add: &mut impl FnMut(&str, Case, Precision, f64, f64)) {
         ("LogSumExp", F32, &[4096, 32000], &[1]),
     ] {
         let case = Case::new("Reduce", &[("kind", text(kind)), ("axes", ints(axes))]).input(element, dims);
-        row(&format!("{} over {axes:?},", kind.to_lowercase()), case, 1.0);
+        row(&format!("{} over {axes},", kind.to_lowercase(), axes = list_text(&axes)), case, 1.0);
     }
     for axis in [1, 0] {
         row(&format!("argmax over axis {axis},"), over("ArgMax", axis).input(F32, &[4096, 32000]), 1.0);

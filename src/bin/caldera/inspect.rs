@@ -187,11 +187,11 @@ fn value_text(value: &Value) -> String {
         Value::Bool(v) => v.to_string(),
         Value::Text(v) => {
             let short: String = v.chars().take(60).collect();
-            format!("{short:?}{}", if short.len() < v.len() { " .." } else { "" })
+            format!("\"{}\"{}", short.escape_debug(), if short.len() < v.len() { " .." } else { "" })
         }
         Value::Array(v) => {
             let first: Vec<String> = v.values().take(4).map(|v| value_text(&v)).collect();
-            format!("{} x {:?}: {}{}", v.len(), v.kind(), first.join(" "), if v.len() > 4 { " .." } else { "" })
+            format!("{} x {}: {}{}", v.len(), v.kind().name(), first.join(" "), if v.len() > 4 { " .." } else { "" })
         }
     }
 }

@@ -133,7 +133,24 @@ pub enum AttributeType {
 impl std::fmt::Display for AttributeType {
     /// The names of the format: "INTS".
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&format!("{self:?}").to_uppercase())
+        const NAMES: [&str; 15] = [
+            "UNDEFINED",
+            "FLOAT",
+            "INT",
+            "STRING",
+            "TENSOR",
+            "GRAPH",
+            "FLOATS",
+            "INTS",
+            "STRINGS",
+            "TENSORS",
+            "GRAPHS",
+            "SPARSE_TENSOR",
+            "SPARSE_TENSORS",
+            "TYPE_PROTO",
+            "TYPE_PROTOS",
+        ];
+        f.write_str(NAMES[*self as usize])
     }
 }
 

@@ -6,7 +6,7 @@ use prost::bytes::Bytes;
 
 use super::external::External;
 use super::proto;
-use crate::tensor::{ElementType, Tensor, TensorType};
+use crate::tensor::{ElementType, Tensor, TensorType, list_text};
 use crate::{Result, bail, ensure, error};
 
 /// Element types by their number in the format. The 4-bit and 2-bit integers are kept as bytes; see `packed_bits`.
@@ -82,7 +82,10 @@ pub fn write_tensor(name: &str, tensor: &Tensor) -> Vec<u8> {
 
 /// Sizes of a shape in a file; a negative one is an error.
 pub fn dims(sizes: &[i64]) -> Result<Vec<usize>> {
-    sizes.iter().map(|&d| usize::try_from(d).map_err(|_| error!(File, "dimension {d} of {sizes:?} is negative"))).collect()
+    sizes
+        .iter()
+        .map(|&d| usize::try_from(d).map_err(|_| error!(File, "dimension {d} of {sizes} is negative", sizes = list_text(&sizes))))
+        .collect()
 }
 
 /// The tensor, or an error that names it.

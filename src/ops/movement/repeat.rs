@@ -4,7 +4,7 @@ use super::rearrange::{Rearrange, rearrange};
 use super::strided::{StridedCopy, signed_strides};
 use super::types::{EVERY, WIDTHS};
 use crate::ops::{Attribute, Case};
-use crate::tensor::{ElementType, TensorType, broadcast, normalize_axis, row_strides};
+use crate::tensor::{ElementType, TensorType, broadcast, list_text, normalize_axis, row_strides};
 use crate::{Result, attributes, ensure, error};
 
 attributes! {
@@ -26,7 +26,9 @@ crate::entries!(Expand: expand_cases, Tile: tile_cases, Reverse: reverse_cases);
 rearrange!(Expand, Tile, Reverse);
 
 fn sizes(name: &str, values: &[i64]) -> Result<Vec<usize>> {
-    let size = |&v: &i64| usize::try_from(v).map_err(|_| error!(InvalidGraph, "{name} {values:?} has a negative number"));
+    let size = |&v: &i64| {
+        usize::try_from(v).map_err(|_| error!(InvalidGraph, "{name} {values} has a negative number", values = list_text(&values)))
+    };
     values.iter().map(size).collect()
 }
 
@@ -67,7 +69,7 @@ impl Rearrange for Reverse {
     fn dims(&self, x: &TensorType) -> Result<Vec<usize>> {
         let axes: Vec<usize> = self.axes.iter().map(|&a| normalize_axis(a, x.rank())).collect::<Result<_>>()?;
         for (i, axis) in axes.iter().enumerate() {
-            ensure!(!axes[..i].contains(axis), InvalidGraph, "axes {:?} name axis {axis} twice", self.axes);
+            ensure!(!axes[..i].contains(axis), InvalidGraph, "axes {} name axis {axis} twice", list_text(&self.axes));
         }
         Ok(x.dims.clone())
     }

@@ -4,7 +4,7 @@ use super::rearrange::{Rearrange, rearrange};
 use super::strided::StridedCopy;
 use super::types::EVERY;
 use crate::ops::{Attribute, Case};
-use crate::tensor::{ElementType, TensorType, dims_text};
+use crate::tensor::{ElementType, TensorType, dims_text, list_text};
 use crate::{Result, attributes, bail, ensure, error};
 
 attributes! {
@@ -49,20 +49,31 @@ impl Rearrange for Reshape {
                     open = Some(i);
                     1
                 }
-                -1 => bail!(InvalidGraph, "dims {:?} has more than one -1", self.dims),
+                -1 => bail!(InvalidGraph, "dims {} has more than one -1", list_text(&self.dims)),
                 d => usize::try_from(d).map_err(|_| error!(InvalidGraph, "dims[{i}] = {d} is negative"))?,
             });
         }
         let known = dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
         let Some(known) = known else {
-            bail!(InvalidGraph, "{x} has {} elements, dims {:?} need more than 2^64", x.elements(), self.dims)
+            bail!(InvalidGraph, "{x} has {} elements, dims {} need more than 2^64", x.elements(), list_text(&self.dims))
         };
         if let Some(i) = open {
-            ensure!(known > 0, InvalidGraph, "the -1 in dims {:?} has no single meaning beside a dimension of 0", self.dims);
+            ensure!(
+                known > 0,
+                InvalidGraph,
+                "the -1 in dims {} has no single meaning beside a dimension of 0",
+                list_text(&self.dims)
+            );
             dims[i] = x.elements() / known;
         }
         let count: usize = dims.iter().product();
-        ensure!(count == x.elements(), InvalidGraph, "{x} has {} elements, dims {:?} need {count}", x.elements(), self.dims);
+        ensure!(
+            count == x.elements(),
+            InvalidGraph,
+            "{x} has {} elements, dims {} need {count}",
+            x.elements(),
+            list_text(&self.dims)
+        );
         let block = x.element.block_elements();
         ensure!(
             block == 1 || dims.last().is_some_and(|d| d % block == 0),

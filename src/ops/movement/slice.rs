@@ -4,7 +4,7 @@ use super::rearrange::{Rearrange, rearrange};
 use super::strided::{StridedCopy, VIEW_ALIGNMENT, block_dims, signed_strides};
 use super::types::{EVERY, WIDTHS};
 use crate::ops::{Attribute, Attributes, Case, Inputs, Lowering, Operator, Reference};
-use crate::tensor::{ElementType, Tensor, TensorType, normalize_axis};
+use crate::tensor::{ElementType, Tensor, TensorType, list_text, normalize_axis};
 use crate::{Result, attributes, ensure};
 
 attributes! {
@@ -83,7 +83,7 @@ impl Slice {
         let mut seen = Vec::new();
         for i in 0..n {
             let axis = normalize_axis(axes[i], dims.len())?;
-            ensure!(!seen.contains(&axis), InvalidGraph, "axes {axes:?} name axis {axis} twice");
+            ensure!(!seen.contains(&axis), InvalidGraph, "axes {axes} name axis {axis} twice", axes = list_text(&axes));
             ensure!(steps[i] != 0, InvalidGraph, "the step along axis {axis} is 0");
             seen.push(axis);
             ranges[axis] = range(dims[axis] as i128, self.starts[i].into(), self.ends[i].into(), steps[i]);
@@ -156,8 +156,8 @@ impl Operator for Split {
         ensure!(
             sum == Some(x.dims[axis]) && !self.sizes.is_empty(),
             InvalidGraph,
-            "sizes {:?} do not make the {} elements of axis {axis} of {x}",
-            self.sizes,
+            "sizes {} do not make the {} elements of axis {axis} of {x}",
+            list_text(&self.sizes),
             x.dims[axis]
         );
         let sizes = sizes.expect("their sum was checked");

@@ -5,7 +5,7 @@ use super::strided::{Axis, StridedCopy, halves, signed_strides, unit_name};
 use super::types::{EVERY, WIDTHS};
 use crate::kernels::kernel;
 use crate::ops::{Attribute, Case, Lowering, Operand};
-use crate::tensor::{ElementType, TensorType, normalize_axis};
+use crate::tensor::{ElementType, TensorType, list_text, normalize_axis};
 use crate::{Result, attributes, ensure};
 
 attributes! {
@@ -19,10 +19,16 @@ rearrange!(Transpose);
 impl Rearrange for Transpose {
     fn dims(&self, x: &TensorType) -> Result<Vec<usize>> {
         let rank = x.rank();
-        ensure!(self.perm.len() == rank, InvalidGraph, "perm {:?} has {} axes, {x} has {rank}", self.perm, self.perm.len());
+        ensure!(
+            self.perm.len() == rank,
+            InvalidGraph,
+            "perm {} has {} axes, {x} has {rank}",
+            list_text(&self.perm),
+            self.perm.len()
+        );
         let axes = self.axes(rank)?;
         for (i, axis) in axes.iter().enumerate() {
-            ensure!(!axes[..i].contains(axis), InvalidGraph, "perm {:?} names axis {axis} twice", self.perm);
+            ensure!(!axes[..i].contains(axis), InvalidGraph, "perm {} names axis {axis} twice", list_text(&self.perm));
         }
         Ok(axes.iter().map(|&a| x.dims[a]).collect())
     }

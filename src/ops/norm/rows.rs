@@ -2,7 +2,7 @@
 
 use crate::kernels::kernel;
 use crate::ops::{Attribute, Attributes, Case, Fill, Inputs, Lowering, Operator, Reference};
-use crate::tensor::{ElementType, Tensor, TensorType, element_count, normalize_axis};
+use crate::tensor::{ElementType, Tensor, TensorType, element_count, list_text, normalize_axis};
 use crate::{Result, attributes, ensure};
 
 attributes! {
@@ -58,7 +58,12 @@ impl Rows {
             }
             let Some(vector) = (if i == gamma { Some(ins.get(i)?) } else { ins.opt(i) }) else { continue };
             ensure!(vector.element == x.element, InvalidGraph, "x is {}, {what} {}", x.element, vector.element);
-            ensure!(vector.dims == normed, InvalidGraph, "{what} is {vector}, the normalised axes of x are {normed:?}");
+            ensure!(
+                vector.dims == normed,
+                InvalidGraph,
+                "{what} is {vector}, the normalised axes of x are {normed}",
+                normed = list_text(&normed)
+            );
         }
         Ok(if self.residual { vec![x.clone(), x.clone()] } else { vec![x.clone()] })
     }

@@ -92,7 +92,7 @@ impl DequantMatMul {
         match (self.scheme, self.affine(ins)?) {
             (Scheme::Blocks(element), _) => check_blocks(element, self.block, ins),
             (_, Some(affine)) => Ok([affine.k, affine.n]),
-            (scheme, None) => bail!(Internal, "{scheme:?} is neither"),
+            (_, None) => bail!(Internal, "a scheme without numbers is neither blocks nor affine"),
         }
     }
 

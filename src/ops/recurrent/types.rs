@@ -1,14 +1,14 @@
 //! What the shape rules of this family share.
 
 use crate::ops::Inputs;
-use crate::tensor::TensorType;
+use crate::tensor::{TensorType, list_text};
 use crate::{Result, ensure};
 
 /// Checks that input `i` is there, of the element type of `x`, the first input, and of these dimensions.
 pub fn expect_dims(ins: &Inputs<TensorType>, i: usize, name: &str, x: &TensorType, dims: &[usize]) -> Result<()> {
     let ty = ins.get(i).map_err(|e| e.within(name))?;
     expect_element(name, ty, x)?;
-    ensure!(ty.dims == dims, InvalidGraph, "{name} is {ty}, it must be {dims:?}");
+    ensure!(ty.dims == dims, InvalidGraph, "{name} is {ty}, it must be {dims}", dims = list_text(&dims));
     Ok(())
 }
 

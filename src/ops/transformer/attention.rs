@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::attention_cases::cases;
 use super::attention_lower::{Operands, lower_attention};
 use crate::ops::{Attributes, Inputs, Lowering, Operator, Reference, out_of_range};
-use crate::tensor::{ElementType, Tensor, TensorType, broadcast, row_strides};
+use crate::tensor::{ElementType, Tensor, TensorType, broadcast, list_text, row_strides};
 use crate::{Result, attribute_enum, attributes, bail, ensure};
 
 attribute_enum! {
@@ -103,7 +103,7 @@ impl Attention {
         // A mask of rank 2 is [B, keys].
         let dims = if mask.rank() == 2 { vec![mask.dims[0], 1, 1, mask.dims[1]] } else { mask.dims.clone() };
         let fits = dims.len() <= 4 && broadcast(&[&dims, &full]).is_ok_and(|d| d == full);
-        ensure!(fits, InvalidGraph, "the mask {mask} does not broadcast to {full:?}");
+        ensure!(fits, InvalidGraph, "the mask {mask} does not broadcast to {full}", full = list_text(&full));
         let (own, lead) = (row_strides(&dims), 4 - dims.len());
         Ok(std::array::from_fn(|i| if i < lead || dims[i - lead] == 1 { 0 } else { own[i - lead] }))
     }

@@ -4,7 +4,7 @@ use super::sweep::{Operands, Phase, Sweep, Tap};
 use super::window::{Window, three};
 use crate::ops::contraction::Activation;
 use crate::ops::{Attribute, Attributes, Case, Inputs, Lowering, Operator, Reference};
-use crate::tensor::{ElementType, Tensor, TensorType, element_count};
+use crate::tensor::{ElementType, Tensor, TensorType, element_count, list_text};
 use crate::{Result, attributes, ensure, error};
 
 attributes! {
@@ -103,13 +103,13 @@ impl ConvTranspose {
         ensure!(
             self.output_padding.len() == axes,
             InvalidGraph,
-            "output_padding {:?} for {axes} spatial axes",
-            self.output_padding
+            "output_padding {} for {axes} spatial axes",
+            list_text(&self.output_padding)
         );
         (0..axes)
             .map(|a| {
                 let more = usize::try_from(self.output_padding[a]).ok().filter(|&v| v < 1 << 31);
-                let more = more.ok_or_else(|| error!(InvalidGraph, "output_padding {:?}", self.output_padding))?;
+                let more = more.ok_or_else(|| error!(InvalidGraph, "output_padding {}", list_text(&self.output_padding)))?;
                 let full = window.extent[a].checked_sub(1).map_or(0, |n| n * window.stride[a]) + window.reach(a) + more;
                 let length = full.checked_sub(window.begin[a] + window.end[a]);
                 length.ok_or_else(|| {
@@ -152,8 +152,8 @@ impl Convolution for ConvTranspose {
         ensure!(
             remainders <= 1 << 16,
             Unsupported,
-            "strides {:?} have {remainders} remainders, above the limit of 65536",
-            window.stride
+            "strides {} have {remainders} remainders, above the limit of 65536",
+            list_text(&window.stride)
         );
         let [_, sy, sx] = out_step;
         let phases = (0..remainders).map(|r| Self::phase(&window, y_extent, [r / sx / sy, r / sx % sy, r % sx])).collect();

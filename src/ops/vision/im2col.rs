@@ -4,7 +4,7 @@ use super::window::Window;
 use crate::kernels::kernel;
 use crate::ops::movement::strided::unit_name;
 use crate::ops::{Attribute, Attributes, Case, Inputs, Lowering, Operator, Reference};
-use crate::tensor::{ElementType, Tensor, TensorType, element_count};
+use crate::tensor::{ElementType, Tensor, TensorType, element_count, list_text};
 use crate::{Result, attributes, ensure};
 
 attributes! {
@@ -19,7 +19,7 @@ impl Im2Col {
         ensure!(x.rank() == 4, InvalidGraph, "takes [N, C, H, W], not {x}");
         ensure!(!x.element.is_block(), InvalidGraph, "does not take the packed type {}", x.element);
         let sizes: Option<Vec<usize>> = self.kernel.iter().map(|&k| usize::try_from(k).ok()).collect();
-        let Some(sizes) = sizes else { crate::bail!(InvalidGraph, "a kernel {:?}", self.kernel) };
+        let Some(sizes) = sizes else { crate::bail!(InvalidGraph, "a kernel {}", list_text(&self.kernel)) };
         Window::new(x, &sizes, &self.stride, &self.padding, &self.padding, &self.dilation)
     }
 }

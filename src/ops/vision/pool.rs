@@ -3,7 +3,7 @@
 use super::window::{Window, three};
 use crate::kernels::kernel;
 use crate::ops::{Attribute, Attributes, Case, Fill, Inputs, Lowering, Operator, Reference};
-use crate::tensor::{ElementType, Tensor, TensorType, element_count};
+use crate::tensor::{ElementType, Tensor, TensorType, element_count, list_text};
 use crate::{Result, attribute_enum, attributes, ensure};
 
 attribute_enum! {
@@ -43,7 +43,7 @@ const WIDE_WINDOW: usize = 512;
 impl Pool {
     fn window(&self, x: &TensorType) -> Result<Window> {
         let sizes: Option<Vec<usize>> = self.kernel.iter().map(|&k| usize::try_from(k).ok()).collect();
-        let Some(sizes) = sizes else { crate::bail!(InvalidGraph, "a kernel {:?}", self.kernel) };
+        let Some(sizes) = sizes else { crate::bail!(InvalidGraph, "a kernel {}", list_text(&self.kernel)) };
         Window::new(x, &sizes, &self.stride, &self.pad_begin, &self.pad_end, &self.dilation)
     }
 

@@ -4,7 +4,7 @@ use super::coordinates::{Fraction, Resampling, Taps};
 use crate::kernels::kernel;
 use crate::ops::movement::strided::{divider, halves, unit_name};
 use crate::ops::{Attribute, Attributes, Case, Fill, Inputs, Lowering, Operator, Reference};
-use crate::tensor::{ElementType, Tensor, TensorType, row_strides};
+use crate::tensor::{ElementType, Tensor, TensorType, list_text, row_strides};
 use crate::{Result, attribute_enum, attributes, bail, ensure};
 
 attribute_enum! {
@@ -78,7 +78,12 @@ impl Resize {
             (None, Some(sizes)) => {
                 ensure!(sizes.len() == rank, InvalidGraph, "{} sizes for {x}", sizes.len());
                 let length = |(&m, &n): (&i64, &usize)| {
-                    ensure!((0..1 << 31).contains(&m), InvalidGraph, "sizes {sizes:?}: {m} is outside 0 to 2^31 - 1");
+                    ensure!(
+                        (0..1 << 31).contains(&m),
+                        InvalidGraph,
+                        "sizes {sizes}: {m} is outside 0 to 2^31 - 1",
+                        sizes = list_text(&sizes)
+                    );
                     Ok((m as usize, Fraction::new(m.max(1).into(), n.max(1) as i128)))
                 };
                 sizes.iter().zip(&x.dims).map(length).collect()

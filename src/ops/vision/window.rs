@@ -1,6 +1,6 @@
 //! Kernels that slide over the spatial axes of x [N, C, spatial..]: their sizes and how many positions they have.
 
-use crate::tensor::TensorType;
+use crate::tensor::{TensorType, list_text};
 use crate::{Result, ensure, error};
 
 /// Spatial axes that the operators here take.
@@ -19,10 +19,20 @@ pub struct Window {
 
 /// Checks a list of numbers, one a spatial axis.
 fn checked(name: &str, values: &[i64], axes: usize, least: i64) -> Result<Vec<usize>> {
-    ensure!(values.len() == axes, InvalidGraph, "{name} {values:?} has {} numbers for {axes} spatial axes", values.len());
+    ensure!(
+        values.len() == axes,
+        InvalidGraph,
+        "{name} {values} has {} numbers for {axes} spatial axes",
+        values.len(),
+        values = list_text(&values)
+    );
     let number = |&v: &i64| {
         let fits = (least..1 << 31).contains(&v);
-        if fits { Ok(v as usize) } else { Err(error!(InvalidGraph, "{name} {values:?}: {v} is outside {least} to 2^31 - 1")) }
+        if fits {
+            Ok(v as usize)
+        } else {
+            Err(error!(InvalidGraph, "{name} {values}: {v} is outside {least} to 2^31 - 1", values = list_text(&values)))
+        }
     };
     values.iter().map(number).collect()
 }
@@ -40,8 +50,8 @@ impl Window {
     pub fn new(x: &TensorType, kernel: &[usize], stride: &[i64], begin: &[i64], end: &[i64], dilation: &[i64]) -> Result<Self> {
         let extent = spatial(x)?;
         let axes = extent.len();
-        ensure!(kernel.len() == axes, InvalidGraph, "a kernel {kernel:?} for {x}");
-        ensure!(kernel.iter().all(|k| (1..1 << 31).contains(k)), InvalidGraph, "a kernel {kernel:?}");
+        ensure!(kernel.len() == axes, InvalidGraph, "a kernel {kernel} for {x}", kernel = list_text(&kernel));
+        ensure!(kernel.iter().all(|k| (1..1 << 31).contains(k)), InvalidGraph, "a kernel {kernel}", kernel = list_text(&kernel));
         Ok(Self {
             extent,
             kernel: kernel.to_vec(),

@@ -7,7 +7,7 @@ use crate::formats::onnx::context::Context;
 use crate::formats::onnx::express::{full, scalar, size, text};
 use crate::formats::onnx::read::Operand;
 use crate::formats::onnx::standard::Convert;
-use crate::tensor::{ElementType, Tensor};
+use crate::tensor::{ElementType, Tensor, list_text};
 use crate::{Result, bail, ensure};
 
 pub const ROWS: &[(&str, Convert)] = &[("Attention", attention), ("MultiHeadAttention", multi_head), ("RotaryEmbedding", rotary)];
@@ -93,7 +93,8 @@ fn attention(cx: &mut Context) -> Result<Vec<Operand>> {
     ensure!(
         widths.len() == 3 && widths.iter().sum::<usize>() == columns,
         InvalidGraph,
-        "q, k and v of {widths:?} in {columns} columns"
+        "q, k and v of {} in {columns} columns",
+        list_text(&widths)
     );
     let qkv = match cx.opt(2) {
         Some(bias) => cx.emit1("MatMulBiasAct", vec![], &[x, w, bias])?,
@@ -207,7 +208,7 @@ fn operands(cx: &mut Context, heads: usize) -> Result<[Operand; 3]> {
         (Some(packed), None) => {
             // [batch, sequence, heads, 2, head]
             let dims = cx.ty(&packed)?.dims;
-            ensure!(dims.len() == 5, InvalidGraph, "packed keys and values {dims:?}");
+            ensure!(dims.len() == 5, InvalidGraph, "packed keys and values {dims}", dims = list_text(&dims));
             let halves = cx.split(&packed, 3, &[1, 1])?;
             let flat = [dims[0], dims[1], dims[2] * dims[4]];
             (cx.reshape(&halves[0], &flat)?, cx.reshape(&halves[1], &flat)?)

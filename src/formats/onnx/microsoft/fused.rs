@@ -5,7 +5,7 @@ use crate::formats::onnx::express::{full, int, size};
 use crate::formats::onnx::read::Operand;
 use crate::formats::onnx::standard::Convert;
 use crate::ops::Attribute;
-use crate::tensor::{ElementType, normalize_axis};
+use crate::tensor::{ElementType, list_text, normalize_axis};
 use crate::{Result, bail, ensure};
 
 pub const ROWS: &[(&str, Convert)] = &[
@@ -66,7 +66,7 @@ fn embed(cx: &mut Context) -> Result<Vec<Operand>> {
     let epsilon = cx.attributes.float("epsilon")?.unwrap_or(1e-12);
     let ids = cx.input(0)?;
     let dims = cx.ty(&ids)?.dims;
-    ensure!(dims.len() == 2, InvalidGraph, "ids {dims:?}");
+    ensure!(dims.len() == 2, InvalidGraph, "ids {dims}", dims = list_text(&dims));
     let look_up = |cx: &mut Context, table: usize, rows: &Operand| {
         let table = cx.input(table)?;
         cx.emit1("Gather", vec![("axis", int(0))], &[table, rows.clone()])

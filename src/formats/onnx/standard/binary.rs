@@ -83,7 +83,7 @@ fn shift(cx: &mut Context) -> Result<Vec<Operand>> {
     match cx.attributes.text("direction")? {
         Some("LEFT") => pair(cx, "Shl"),
         Some("RIGHT") => pair(cx, "Shr"),
-        other => bail!(InvalidGraph, "direction is {other:?}"),
+        other => bail!(InvalidGraph, "direction is \"{}\", neither LEFT nor RIGHT", other.unwrap_or_default()),
     }
 }
 

@@ -4,7 +4,7 @@ use super::Convert;
 use crate::formats::onnx::context::Context;
 use crate::formats::onnx::express::{int, text};
 use crate::formats::onnx::read::Operand;
-use crate::tensor::{ElementType, Tensor, TensorType, element_count};
+use crate::tensor::{ElementType, Tensor, TensorType, element_count, list_text};
 use crate::{Result, ensure, error};
 
 pub const ROWS: &[(&str, Convert)] = &[("DeformConv", deform_conv)];
@@ -27,7 +27,13 @@ impl Deformed {
             given.filter(|v| v.len() == count).ok_or_else(|| error!(InvalidGraph, "{name} must be {count} numbers from 0 on"))
         };
         let shape = numbers("kernel_shape", 0, 2)?;
-        ensure!(shape == [0, 0] || shape == kernel, InvalidGraph, "kernel_shape {shape:?}, the weights have {kernel:?}");
+        ensure!(
+            shape == [0, 0] || shape == kernel,
+            InvalidGraph,
+            "kernel_shape {shape}, the weights have {kernel}",
+            shape = list_text(&shape),
+            kernel = list_text(&kernel)
+        );
         let pair = |v: Vec<usize>| [v[0], v[1]];
         let pads = numbers("pads", 0, 4)?;
         let (stride, dilation) = (pair(numbers("strides", 1, 2)?), pair(numbers("dilations", 1, 2)?));

@@ -6,6 +6,7 @@ use crate::formats::onnx::context::Context;
 use crate::formats::onnx::express::{int, ints, text};
 use crate::formats::onnx::read::Operand;
 use crate::ops::Attribute;
+use crate::tensor::list_text;
 use crate::{Result, bail, ensure};
 
 pub const ROWS: &[(&str, Convert)] = &[
@@ -30,7 +31,12 @@ fn transpose(cx: &mut Context) -> Result<Vec<Operand>> {
     };
     let mut sorted = perm.clone();
     sorted.sort_unstable();
-    ensure!(sorted.iter().copied().eq(0..rank), InvalidGraph, "{perm:?} does not name each of {rank} axes once");
+    ensure!(
+        sorted.iter().copied().eq(0..rank),
+        InvalidGraph,
+        "{perm} does not name each of {rank} axes once",
+        perm = list_text(&perm)
+    );
     Ok(vec![cx.transpose(&x, &perm)?])
 }
 
@@ -58,7 +64,12 @@ fn split(cx: &mut Context) -> Result<Vec<Operand>> {
         }
     };
     cx.attributes.ignore(&["num_outputs"]);
-    ensure!(parts.iter().sum::<usize>() == total, InvalidGraph, "parts of {parts:?} elements do not make {total}");
+    ensure!(
+        parts.iter().sum::<usize>() == total,
+        InvalidGraph,
+        "parts of {parts} elements do not make {total}",
+        parts = list_text(&parts)
+    );
     cx.split(&x, axis, &parts)
 }
 
@@ -69,7 +80,7 @@ fn slice(cx: &mut Context) -> Result<Vec<Operand>> {
     let Some(ends) = cx.ints_attribute_or_input("ends", 2)? else { bail!(InvalidGraph, "there are no ends") };
     let axes = cx.ints_attribute_or_input("axes", 3)?.unwrap_or_else(|| (0..starts.len() as i64).collect());
     let steps = cx.opt_constant_ints(4)?.unwrap_or_else(|| vec![1; starts.len()]);
-    ensure!(axes.iter().all(|a| (-rank..rank).contains(a)), InvalidGraph, "axes {axes:?} of rank {rank}");
+    ensure!(axes.iter().all(|a| (-rank..rank).contains(a)), InvalidGraph, "axes {axes} of rank {rank}", axes = list_text(&axes));
     let attributes = vec![("starts", ints(&starts)), ("ends", ints(&ends)), ("axes", ints(&axes)), ("steps", ints(&steps))];
     Ok(vec![cx.emit1("Slice", attributes, &[x])?])
 }

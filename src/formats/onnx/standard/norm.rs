@@ -5,7 +5,7 @@ use crate::formats::onnx::context::Context;
 use crate::formats::onnx::express::{full, int, scalar, size, sizes, text};
 use crate::formats::onnx::read::Operand;
 use crate::ops::Attribute;
-use crate::tensor::ElementType;
+use crate::tensor::{ElementType, list_text};
 use crate::{Result, bail, ensure};
 
 pub const ROWS: &[(&str, Convert)] = &[
@@ -36,7 +36,8 @@ fn over_axes(cx: &mut Context, parameter: &Operand, dims: &[usize]) -> Result<Op
     ensure!(
         ty.rank() <= dims.len() || ty.dims[..ty.rank() - dims.len()].iter().all(|&d| d == 1),
         InvalidGraph,
-        "{ty} is no scale for {dims:?}"
+        "{ty} is no scale for {}",
+        list_text(dims)
     );
     let from = ty.rank().saturating_sub(dims.len());
     let parameter = cx.reshape(parameter, &ty.dims[from..])?;

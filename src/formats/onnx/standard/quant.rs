@@ -7,7 +7,7 @@ use crate::formats::onnx::express::int;
 use crate::formats::onnx::read::Operand;
 use crate::formats::onnx::tensor::{element_type, packed_bits};
 use crate::ops::Attribute;
-use crate::tensor::{ElementType, normalize_axis};
+use crate::tensor::{ElementType, list_text, normalize_axis};
 use crate::{Result, bail, ensure};
 
 pub const ROWS: &[(&str, Convert)] = &[
@@ -28,12 +28,22 @@ fn spread(cx: &mut Context, parameter: &Operand, dims: &[usize], axis: i64, bloc
     }
     let axis = normalize_axis(axis, dims.len())?;
     if block == 0 {
-        ensure!(ty.rank() == 1 && ty.dims[0] == dims[axis], InvalidGraph, "{ty} for axis {axis} of {dims:?}");
+        ensure!(
+            ty.rank() == 1 && ty.dims[0] == dims[axis],
+            InvalidGraph,
+            "{ty} for axis {axis} of {dims}",
+            dims = list_text(&dims)
+        );
         let mut shape = vec![1; dims.len()];
         shape[axis] = dims[axis];
         return cx.reshape(parameter, &shape);
     }
-    ensure!(ty.rank() == dims.len() && ty.dims[axis] * block >= dims[axis], InvalidGraph, "{ty} for blocks of {block} of {dims:?}");
+    ensure!(
+        ty.rank() == dims.len() && ty.dims[axis] * block >= dims[axis],
+        InvalidGraph,
+        "{ty} for blocks of {block} of {dims}",
+        dims = list_text(&dims)
+    );
     // Each element `block` times along the axis; the last block may be cut.
     let mut split = ty.dims.clone();
     split.insert(axis + 1, 1);

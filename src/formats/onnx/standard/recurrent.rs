@@ -6,7 +6,7 @@ use crate::formats::onnx::context::Context;
 use crate::formats::onnx::express::{int, size, text};
 use crate::formats::onnx::read::Operand;
 use crate::ops::Attribute;
-use crate::tensor::{ElementType, element_count};
+use crate::tensor::{ElementType, element_count, list_text};
 use crate::{Result, bail, ensure};
 
 pub const ROWS: &[(&str, Convert)] = &[("LSTM", lstm), ("GRU", gru), ("RNN", rnn)];
@@ -32,7 +32,12 @@ impl Cell {
         };
         if let Some(given) = cx.attributes.texts("activations")? {
             let usual = given.iter().zip(activations.iter().cycle()).all(|(g, a)| g.eq_ignore_ascii_case(a));
-            ensure!(usual && given.len() == activations.len() * directions, Unsupported, "activations {given:?}");
+            ensure!(
+                usual && given.len() == activations.len() * directions,
+                Unsupported,
+                "activations {given}",
+                given = list_text(&given)
+            );
         }
         ensure!(cx.attributes.float("clip")?.unwrap_or(0.0) == 0.0, Unsupported, "clip");
         ensure!(!cx.flag("input_forget", false)?, Unsupported, "input_forget = 1");
@@ -81,7 +86,13 @@ impl Cell {
         let inner = element_count(dims.get(2..).unwrap_or(&[]));
         let halves = if part.is_some() { 2 } else { 1 };
         let fits = dims.len() >= 2 && dims[0] == self.directions && dims[1] == halves * rows;
-        ensure!(fits, InvalidGraph, "weights {dims:?} for {} directions and {rows} rows of gates", self.directions);
+        ensure!(
+            fits,
+            InvalidGraph,
+            "weights {dims} for {} directions and {rows} rows of gates",
+            self.directions,
+            dims = list_text(&dims)
+        );
         let mut w = w.clone();
         if let Some(part) = part {
             w = cx.narrow(&w, 1, part * rows, rows)?;

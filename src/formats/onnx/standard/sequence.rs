@@ -6,7 +6,7 @@ use super::Convert;
 use crate::formats::onnx::context::Context;
 use crate::formats::onnx::express::scalar;
 use crate::formats::onnx::read::Operand;
-use crate::tensor::{ElementType, Tensor, normalize_axis};
+use crate::tensor::{ElementType, Tensor, list_text, normalize_axis};
 use crate::{Result, bail, ensure, error};
 
 pub const ROWS: &[(&str, Convert)] = &[
@@ -100,7 +100,12 @@ fn split(cx: &mut Context) -> Result<Vec<Operand>> {
         Some(sizes) => super::shape::sizes(sizes)?,
         None => vec![1; total],
     };
-    ensure!(parts.iter().sum::<usize>() == total, InvalidGraph, "parts of {parts:?} elements do not make {total}");
+    ensure!(
+        parts.iter().sum::<usize>() == total,
+        InvalidGraph,
+        "parts of {parts} elements do not make {total}",
+        parts = list_text(&parts)
+    );
     let mut split = if parts.is_empty() { Vec::new() } else { cx.split(&x, axis, &parts)? };
     if given.is_none() && !keep {
         let mut dims = ty.dims;

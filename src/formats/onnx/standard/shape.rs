@@ -4,7 +4,7 @@ use super::Convert;
 use crate::formats::onnx::context::Context;
 use crate::formats::onnx::express::{full, shape_tensor};
 use crate::formats::onnx::read::Operand;
-use crate::tensor::{ElementType, Tensor, broadcast, element_count, normalize_axis};
+use crate::tensor::{ElementType, Tensor, broadcast, element_count, list_text, normalize_axis};
 use crate::{Result, bail, ensure};
 
 pub const ROWS: &[(&str, Convert)] = &[
@@ -42,7 +42,7 @@ pub fn sizes(values: &[i64]) -> Result<Vec<usize>> {
             usize::try_from(v)
                 .ok()
                 .filter(|&n| n < 1 << 48)
-                .ok_or_else(|| crate::error!(InvalidGraph, "{v} in {values:?} is no size"))
+                .ok_or_else(|| crate::error!(InvalidGraph, "{v} in {values} is no size", values = list_text(&values)))
         })
         .collect()
 }
@@ -92,7 +92,7 @@ fn reshape(cx: &mut Context) -> Result<Vec<Operand>> {
         dims.push(match d {
             0 if !literal_zero => match from.dims.get(axis) {
                 Some(&n) => n,
-                None => bail!(InvalidGraph, "the shape {wanted:?} copies dimension {axis} of {from}"),
+                None => bail!(InvalidGraph, "the shape {wanted} copies dimension {axis} of {from}", wanted = list_text(&wanted)),
             },
             -1 => 1,
             _ => sizes(&[d])?[0],
@@ -104,10 +104,15 @@ fn reshape(cx: &mut Context) -> Result<Vec<Operand>> {
         ([], _) => {}
         ([axis], Some(known)) if known > 0 => dims[*axis] = from.elements() / known,
         ([axis], Some(0)) if !literal_zero => dims[*axis] = 0,
-        _ => bail!(InvalidGraph, "the shape {wanted:?} for {from} does not say its sizes"),
+        _ => bail!(InvalidGraph, "the shape {wanted} for {from} does not say its sizes", wanted = list_text(&wanted)),
     }
     ensure!(dims.len() <= crate::tensor::MAX_RANK, Unsupported, "{} dimensions", dims.len());
-    ensure!(element_count(&dims) == from.elements(), InvalidGraph, "{from} does not fit into {wanted:?}");
+    ensure!(
+        element_count(&dims) == from.elements(),
+        InvalidGraph,
+        "{from} does not fit into {wanted}",
+        wanted = list_text(&wanted)
+    );
     Ok(vec![cx.reshape(&x, &dims)?])
 }
 
@@ -141,7 +146,7 @@ fn unsqueeze(cx: &mut Context) -> Result<Vec<Operand>> {
     let rank = left.len() + axes.len();
     ensure!(rank <= crate::tensor::MAX_RANK, Unsupported, "{rank} dimensions");
     let axes = cx.axes(&axes, rank)?;
-    ensure!(axes.windows(2).all(|w| w[0] != w[1]), InvalidGraph, "an axis is named twice in {axes:?}");
+    ensure!(axes.windows(2).all(|w| w[0] != w[1]), InvalidGraph, "an axis is named twice in {axes}", axes = list_text(&axes));
     let dims: Vec<usize> = (0..rank).map(|axis| if axes.contains(&axis) { 1 } else { left.next().unwrap_or(1) }).collect();
     Ok(vec![cx.reshape(&x, &dims)?])
 }

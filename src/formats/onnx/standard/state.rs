@@ -5,7 +5,7 @@ use crate::formats::onnx::context::Context;
 use crate::formats::onnx::express::{full, int, text};
 use crate::formats::onnx::read::Operand;
 use crate::ops::Attribute;
-use crate::tensor::{ElementType, Tensor, normalize_axis};
+use crate::tensor::{ElementType, Tensor, list_text, normalize_axis};
 use crate::{Result, bail, ensure};
 
 pub const ROWS: &[(&str, Convert)] = &[
@@ -162,7 +162,7 @@ fn additive(cx: &mut Context, at: Linear) -> Result<(Operand, Operand)> {
 fn causal_conv(cx: &mut Context) -> Result<Vec<Operand>> {
     let (x, w) = (cx.input(0)?, cx.input(1)?);
     let dims = cx.ty(&w)?.dims;
-    ensure!(dims.len() == 3 && dims[1] == 1, InvalidGraph, "a kernel of {dims:?}");
+    ensure!(dims.len() == 3 && dims[1] == 1, InvalidGraph, "a kernel of {dims}", dims = list_text(&dims));
     let act = match cx.attributes.text("activation")?.unwrap_or("none") {
         "none" => "None",
         "silu" | "swish" => "Silu",

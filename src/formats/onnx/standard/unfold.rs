@@ -6,7 +6,7 @@ use crate::formats::onnx::context::Context;
 use crate::formats::onnx::express::{full, int, size, sizes, text};
 use crate::formats::onnx::read::Operand;
 use crate::ops::Attribute;
-use crate::tensor::{ElementType, Tensor, TensorType, element_count};
+use crate::tensor::{ElementType, Tensor, TensorType, element_count, list_text};
 use crate::{Result, bail, ensure};
 
 pub const ROWS: &[(&str, Convert)] = &[("MaxUnpool", max_unpool), ("Col2Im", col2im)];
@@ -93,7 +93,12 @@ fn max_unpool(cx: &mut Context) -> Result<Vec<Operand>> {
         Some(dims) => super::shape::sizes(&dims)?,
         None => inferred.clone(),
     };
-    ensure!(dims.len() == ty.rank() && dims[..2] == ty.dims[..2], InvalidGraph, "an output of {dims:?} for {ty}");
+    ensure!(
+        dims.len() == ty.rank() && dims[..2] == ty.dims[..2],
+        InvalidGraph,
+        "an output of {dims} for {ty}",
+        dims = list_text(&dims)
+    );
     // Positions count in the inferred shape; a larger one has zeros behind.
     let zeros = full(ty.element, &[element_count(&inferred)], 0.0);
     let (flat, indices) = (cx.reshape(&x, &[ty.elements()])?, cx.reshape(&indices, &[ty.elements()])?);
@@ -116,18 +121,29 @@ fn col2im(cx: &mut Context) -> Result<Vec<Operand>> {
     let axes = image.len();
     let inside = element_count(&block);
     let fits = ty.rank() == 3 && block.len() == axes && inside > 0 && ty.dims[1] % inside == 0;
-    ensure!(fits, InvalidGraph, "columns {ty} for blocks of {block:?}");
+    ensure!(fits, InvalidGraph, "columns {ty} for blocks of {block}", block = list_text(&block));
     let channels = ty.dims[1] / inside;
     let image_type = TensorType::new(ty.element, [&[ty.dims[0], channels], &image[..]].concat());
     let window = Window::read(cx, &image_type, Some(block.clone()))?;
     let counts = window.counts(&image);
-    ensure!(element_count(&counts) == ty.dims[2], InvalidGraph, "{} columns, the image has {counts:?} windows", ty.dims[2]);
+    ensure!(
+        element_count(&counts) == ty.dims[2],
+        InvalidGraph,
+        "{} columns, the image has {counts} windows",
+        ty.dims[2],
+        counts = list_text(&counts)
+    );
     let mut more = Vec::with_capacity(axes);
     for axis in 0..axes {
         let reached = (counts[axis].max(1) - 1) * window.stride[axis] + window.reach(axis);
         match (image[axis] + window.begin[axis] + window.end[axis]).checked_sub(reached) {
             Some(n) => more.push(n),
-            None => bail!(InvalidGraph, "an image of {image:?} for {counts:?} windows"),
+            None => bail!(
+                InvalidGraph,
+                "an image of {image} for {counts} windows",
+                image = list_text(&image),
+                counts = list_text(&counts)
+            ),
         }
     }
     let columns = cx.reshape(&x, &[&[ty.dims[0], ty.dims[1]], &counts[..]].concat())?;

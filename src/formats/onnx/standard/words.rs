@@ -4,7 +4,7 @@ use super::Convert;
 use crate::formats::onnx::context::Context;
 use crate::formats::onnx::express::{full, size, text};
 use crate::formats::onnx::read::Operand;
-use crate::tensor::{ElementType, Tensor, TensorType};
+use crate::tensor::{ElementType, Tensor, TensorType, list_text};
 use crate::{Result, bail, ensure, error};
 
 pub const ROWS: &[(&str, Convert)] = &[("TfIdfVectorizer", vectorize)];
@@ -37,7 +37,7 @@ fn vectorize(cx: &mut Context) -> Result<Vec<Operand>> {
     let mode = cx.attributes.text("mode")?.unwrap_or("");
     let weights = cx.attributes.floats("weights")?;
     let negative = columns.iter().any(|&c| c < 0);
-    ensure!(!negative && !columns.is_empty(), InvalidGraph, "ngram_indexes {columns:?}");
+    ensure!(!negative && !columns.is_empty(), InvalidGraph, "ngram_indexes {columns}", columns = list_text(&columns));
     let width = columns.iter().fold(0, |w, &c| w.max(c)) as usize + 1;
     let batch = cx.ty(&x)?.dims[0];
     let mut y = full(ElementType::F32, &[batch, width], 0.0);
@@ -51,7 +51,7 @@ fn vectorize(cx: &mut Context) -> Result<Vec<Operand>> {
         let there = cx.with_scalar("Gt", &y, 0.0)?;
         y = cx.cast(&there, ElementType::F32)?;
     }
-    ensure!(matches!(mode, "TF" | "IDF" | "TFIDF"), InvalidGraph, "mode {mode:?}");
+    ensure!(matches!(mode, "TF" | "IDF" | "TFIDF"), InvalidGraph, "mode is \"{mode}\"");
     if let Some(weights) = weights.filter(|_| mode != "TF") {
         ensure!(weights.len() == width, InvalidGraph, "{} weights for {width} columns", weights.len());
         let weights = Operand::constant(Tensor::from_f64(TensorType::new(ElementType::F32, [1, width]), &weights));
@@ -67,7 +67,9 @@ fn grams<'a>(counts: &[i64], columns: &'a [i64], pool: &'a [i64]) -> Result<Vec<
     for (i, &start) in counts.iter().enumerate() {
         let end = counts.get(i + 1).copied().unwrap_or(pool.len() as i64);
         let words = usize::try_from(start).ok().zip(usize::try_from(end).ok()).and_then(|(s, e)| pool.get(s..e));
-        let Some(words) = words else { bail!(InvalidGraph, "ngram_counts {counts:?} for a pool of {} words", pool.len()) };
+        let Some(words) = words else {
+            bail!(InvalidGraph, "ngram_counts {counts} for a pool of {} words", pool.len(), counts = list_text(&counts))
+        };
         let (length, number) = (i + 1, words.len() / (i + 1));
         let Some(columns) = columns.get(first..first + number) else {
             bail!(InvalidGraph, "{} ngram_indexes for more runs of words", columns.len())
