@@ -17,6 +17,8 @@
  *   done again and again with an executable has its verb alone (caldera_run, caldera_bind_handle), and so have the builders, which are named after
  *   their operator (caldera_matmul).
  * - Where a list's count is 0 its pointer is not looked at.
+ * - A builder returns CALDERA_INVALID_GRAPH where its operator refuses types, shapes or attributes, and CALDERA_INVALID_ARGUMENT for a value that is not of
+ *   the graph; the message names the operator and what it got.
  * - Flags are uint32_t: 0 is false, anything else true. Axes may be negative: counted from the end.
  * - C90 with <stdint.h> of C99, or newer; C++11 or newer.
  * - Text is UTF-8 and ends with a zero.
@@ -563,7 +565,7 @@ typedef struct caldera_model_options {
 
 /** An attribute of `caldera_graph_node`. Zero what is not used. */
 typedef struct caldera_attribute {
-    /** As the operator contract spells it, such as "axis". */
+    /** As `caldera_graph_print` shows it, such as "axis". */
     const char *name;
     /** A `caldera_attribute_kind`. */
     uint32_t kind;
@@ -1242,9 +1244,11 @@ caldera_status caldera_weights_load_gguf(const caldera_weights *weights, const c
 /* ---- Builders: any operator by its name ---- */
 
 /**
- * Adds a node of any operator. `operator_name` is spelled as in the operator contract ("RmsNorm"); `node_name`, for messages, may be NULL.
+ * Adds a node of any operator. `operator_name` is spelled as `caldera_graph_print` shows it ("RmsNorm" is what `caldera_rms_norm` adds);
+ * `node_name`, for messages, may be NULL.
  *
- * Inputs and attributes are those of the contract, in its order; an input that is left out is CALDERA_NO_VALUE. `*n_outputs` is the room in `outputs`
+ * Inputs are those of the operator's builder, in its order, one that is left out is CALDERA_NO_VALUE; attributes have the names, kinds and spellings that
+ * are printed, and those that are not given their defaults. `*n_outputs` is the room in `outputs`
  * on the way in and the number of results on the way out; with `outputs` NULL nothing is added, and the number says what room is needed. Errors:
  * UNSUPPORTED (no such operator), INVALID_GRAPH (an attribute or input that is wrong, missing or unknown), INVALID_ARGUMENT (NULL, too little room:
  * nothing is added then).

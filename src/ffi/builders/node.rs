@@ -35,7 +35,7 @@ pub enum caldera_attribute_kind {
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct caldera_attribute {
-    /// As the operator contract spells it, such as "axis".
+    /// As `caldera_graph_print` shows it, such as "axis".
     pub name: *const c_char,
     /// A `caldera_attribute_kind`.
     pub kind: u32,
@@ -69,9 +69,11 @@ fn read(a: &caldera_attribute) -> Result<Attribute> {
     })
 }
 
-/// Adds a node of any operator. `operator_name` is spelled as in the operator contract ("RmsNorm"); `node_name`, for messages, may be NULL.
+/// Adds a node of any operator. `operator_name` is spelled as `caldera_graph_print` shows it ("RmsNorm" is what `caldera_rms_norm` adds);
+/// `node_name`, for messages, may be NULL.
 ///
-/// Inputs and attributes are those of the contract, in its order; an input that is left out is CALDERA_NO_VALUE. `*n_outputs` is the room in `outputs`
+/// Inputs are those of the operator's builder, in its order, one that is left out is CALDERA_NO_VALUE; attributes have the names, kinds and spellings that
+/// are printed, and those that are not given their defaults. `*n_outputs` is the room in `outputs`
 /// on the way in and the number of results on the way out; with `outputs` NULL nothing is added, and the number says what room is needed. Errors:
 /// UNSUPPORTED (no such operator), INVALID_GRAPH (an attribute or input that is wrong, missing or unknown), INVALID_ARGUMENT (NULL, too little room:
 /// nothing is added then).
