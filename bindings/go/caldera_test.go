@@ -420,6 +420,34 @@ func TestAttributes(t *testing.T) {
 	check(t, "range", counted, []int64{2, 5})
 }
 
+// branch is op of two inputs [2].
+func branch(t *testing.T, op string) *Graph {
+	b := newBuilder(t)
+	y := b.v(b.Op(op, b.v(b.Input("a", F32, 2)), b.v(b.Input("b", F32, 2))))
+	must(t, b.Output("y", y))
+	return b.Graph
+}
+
+func TestControlFlow(t *testing.T) {
+	b := newBuilder(t)
+	pred, x := b.v(b.Input("pred", Bool)), b.v(b.Input("x", F32, 2))
+	add, mul := branch(t, "Add"), branch(t, "Mul")
+	y := b.v(b.Node("If", Attrs{"then": add, "else": mul}, pred, x, x))
+	_, err := b.Node("If", Attrs{"then": add, "else": b.Graph}, pred, x, x)
+	is(t, err, InvalidGraph, "If") // it has other inputs than that
+	mul.Close()
+	_, err = b.Node("If", Attrs{"then": add, "else": mul}, pred, x, x)
+	check(t, "a closed graph", err, ErrClosed)
+	must(t, b.Output("y", y))
+	must(t, add.Output("z", 0)) // the branches were copied
+	e := compile(t, openDevice(t), b.Graph, CompileOptions{})
+	got := make([]float32, 2)
+	must(t, e.Run(Inputs{"pred": []bool{true}, "x": []float32{3, 4}}, Outputs{"y": got}))
+	check(t, "then", got, []float32{6, 8})
+	must(t, e.Run(Inputs{"pred": []bool{false}, "x": []float32{3, 4}}, Outputs{"y": got}))
+	check(t, "else", got, []float32{9, 16})
+}
+
 func TestReports(t *testing.T) {
 	e := compile(t, openDevice(t), model(t), CompileOptions{Profiling: true})
 	must(t, e.SetParam("w", dataW))

@@ -5,6 +5,7 @@ package caldera
 import "C"
 
 import (
+	"fmt"
 	"sort"
 	"strings"
 	"unsafe"
@@ -212,7 +213,7 @@ type Tensor struct {
 }
 
 // Attrs are the attributes of an operator by their names in the operator contract. A value is an int, int64 or bool; a float64; a string or a Type
-// (enums are text: "NeoX"); []int64; []float64; or a Tensor.
+// (enums are text: "NeoX"); []int64; []float64; a Tensor; or a *Graph, which is copied (the branches of "If", the body of "Scan").
 type Attrs map[string]any
 
 // Op adds an operator that has no attributes and one result: Op("Add", a, b).
@@ -241,10 +242,6 @@ func (g *Graph) Nodes(operator string, attrs Attrs, inputs ...Value) ([]Value, e
 	if err != nil {
 		return nil, err
 	}
-	list, err := memory.attributes(operator, attrs)
-	if err != nil {
-		return nil, err
-	}
 	var in, out *C.caldera_value
 	if len(inputs) > 0 {
 		in = (*C.caldera_value)(unsafe.Pointer(&inputs[0]))
@@ -252,6 +249,15 @@ func (g *Graph) Nodes(operator string, attrs Attrs, inputs ...Value) ([]Value, e
 	var values []Value
 	var count C.size_t
 	err = g.alone(func() error {
+		release, err := holdGraphs(g, attrs)
+		defer release()
+		if err != nil {
+			return err
+		}
+		list, err := memory.attributes(operator, attrs)
+		if err != nil {
+			return err
+		}
 		add := func(p problem) status {
 			return C.caldera_graph_node(g.raw(), name, nil, in, C.size_t(len(inputs)), list, C.size_t(len(attrs)), out, &count, p)
 		}
@@ -267,6 +273,31 @@ func (g *Graph) Nodes(operator string, attrs Attrs, inputs ...Value) ([]Value, e
 		return nil, err
 	}
 	return values[:count], nil
+}
+
+// holdGraphs keeps the graphs among attributes from being changed or closed until release is called. One that another call changes is busy: waiting for it
+// could be for ever. The graph that is added to is held already; a copy of it may be in it.
+func holdGraphs(to *Graph, attrs Attrs) (release func(), err error) {
+	var held []*Graph
+	release = func() {
+		for _, graph := range held {
+			graph.mu.RUnlock()
+		}
+	}
+	for name, value := range attrs {
+		graph, is := value.(*Graph)
+		if !is || graph == to {
+			continue
+		}
+		if !graph.mu.TryRLock() {
+			return release, &Error{Busy, fmt.Sprintf("the graph of attribute %q is being changed", name)}
+		}
+		held = append(held, graph)
+		if graph.pointer == nil {
+			return release, ErrClosed
+		}
+	}
+	return release, nil
 }
 
 func (m *cMemory) attributes(operator string, attrs Attrs) (*C.caldera_attribute, error) {
@@ -321,6 +352,8 @@ func (m *cMemory) attribute(a *C.caldera_attribute, value any) (err error) {
 			a.ints = (*C.int64_t)(m.copy(elements(v.Dims, I64)))
 			a.data, a.count = m.copy(data), data.size
 		}
+	case *Graph:
+		a.kind, a.data = C.CALDERA_ATTRIBUTE_GRAPH, v.pointer
 	default:
 		err = invalid("a %T is no value of an attribute", value)
 	}

@@ -121,7 +121,8 @@ pub const Graph = struct {
     /// Adds an operator that has one result: `graph.op("MatMul", &.{ a, b }, .{ .transpose_b = true })`.
     ///
     /// The operator, its inputs and attributes are those of the operator contract. `Value.none` stands for an input that is left out. Attributes are
-    /// numbers, bools, texts or enum literals (`.f16`), lists of numbers (`&[_]i64{..}`, `&[_]f64{..}`), or a `Tensor`.
+    /// numbers, bools, texts or enum literals (`.f16`), lists of numbers (`&[_]i64{..}`, `&[_]f64{..}`), a `Tensor`, or a `Graph`, which is copied (the
+    /// branches of "If", the body of "Scan").
     pub fn op(self: Graph, operator: [:0]const u8, inputs: []const Value, attributes: anytype) Error!Value {
         return (try self.ops(1, operator, inputs, attributes))[0];
     }
@@ -162,6 +163,7 @@ fn attributeOf(comptime name: [:0]const u8, value: anytype) c.Attribute {
             .count = value.bytes.len,
         };
     }
+    if (T == Graph) return .{ .name = name, .kind = .graph, .data = value.raw };
     return switch (@typeInfo(T)) {
         .bool => .{ .name = name, .kind = .int, .i = @intFromBool(value) },
         .int, .comptime_int => .{ .name = name, .kind = .int, .i = value },

@@ -381,6 +381,37 @@ test "every kind of attribute reaches the library" {
     try testing.expectEqual([2]i64{ 2, 5 }, range);
 }
 
+/// op of two inputs [2].
+fn branch(operator: [:0]const u8) !caldera.Graph {
+    var graph = try caldera.Graph.init();
+    errdefer graph.deinit();
+    const a = try graph.input("a", .f32, &.{2});
+    try graph.output("y", try graph.op(operator, &.{ a, try graph.input("b", .f32, &.{2}) }, .{}));
+    return graph;
+}
+
+test "control flow" {
+    var device = try open();
+    defer device.deinit();
+    var graph = try caldera.Graph.init();
+    defer graph.deinit();
+    const pred = try graph.input("pred", .bool, &.{});
+    const x = try graph.input("x", .f32, &.{2});
+    var add = try branch("Add");
+    var mul = try branch("Mul");
+    try graph.output("y", try graph.op("If", &.{ pred, x, x }, .{ .then = add, .@"else" = mul }));
+    try testing.expectError(error.InvalidGraph, graph.op("If", &.{ pred, x, x }, .{ .then = add, .@"else" = graph })); // other inputs
+    add.deinit(); // the branches were copied
+    mul.deinit();
+    var run = try device.compile(allocator, graph, .{});
+    defer run.deinit();
+    var y: [2]f32 = undefined;
+    try run.run(.{ .pred = &true, .x = &[_]f32{ 3, 4 } }, .{ .y = &y });
+    try testing.expectEqual([2]f32{ 6, 8 }, y);
+    try run.run(.{ .pred = &false, .x = &[_]f32{ 3, 4 } }, .{ .y = &y });
+    try testing.expectEqual([2]f32{ 9, 16 }, y);
+}
+
 test "statistics and profiles" {
     var run = try compiledModel(.{ .profiling = true });
     defer run.deinit();
